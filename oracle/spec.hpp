@@ -1,0 +1,43 @@
+// The spec of a case (docs/formats.md): the JSON object that says what the tensors mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace ringproof::oracle {
+
+enum class AxisOrder { bhnd, bnhd, nhd };
+enum class Causal { none, top_left, bottom_right };
+enum class EmptyRow { zero, nan, any };
+enum class LseBase { e, two };
+enum class RingLayout { contiguous, zigzag, striped };
+enum class RingOrder { down, up };  // at step t rank r holds shard (r - t) mod P, or (r + t) mod P
+
+struct Ring {
+  RingLayout layout = RingLayout::contiguous;
+  RingOrder order = RingOrder::down;
+};
+
+/// Plain values, defaults as documented. `present` facts that matter are optionals.
+struct Spec {
+  AxisOrder layout = AxisOrder::bhnd;
+  std::optional<double> scale;  // absent: the real number 1/sqrt(D)
+  Causal causal = Causal::none;
+  std::int64_t window_left = -1, window_right = -1;  // inclusive; -1 unbounded
+  double softcap = 0;                                // 0: off
+  EmptyRow empty_row = EmptyRow::zero;
+  std::optional<LseBase> lse_base;   // absent: e
+  std::string contract;              // a name, or the JSON text of an object; empty: none given
+  std::optional<std::int64_t> ranks; // absent: 1
+  std::optional<Ring> ring;
+  std::string problem;               // plain file name beside the answer; empty: none
+  std::string problem_sha256;
+};
+
+/// Parses the JSON text of a spec. Errors (BadInput) start with `origin` and name the key.
+Spec parse_spec(const std::string& json, const std::string& origin);
+/// The spec as JSON text, keys sorted; parse_spec(to_json(s)) == s.
+std::string to_json(const Spec&);
+
+}  // namespace ringproof::oracle
