@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "oracle/problem.hpp"
+#include "oracle/case/problem.hpp"
 
 namespace ringproof::oracle {
 

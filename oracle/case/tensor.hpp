@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "oracle/dtype.hpp"
+#include "oracle/case/dtype.hpp"
 
 namespace ringproof::oracle {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "oracle/dtype.hpp"
-#include "oracle/spec.hpp"
+#include "oracle/case/dtype.hpp"
+#include "oracle/case/spec.hpp"
 
 namespace ringproof::oracle {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "oracle/contract.hpp"
-#include "oracle/problem.hpp"
-#include "oracle/truth.hpp"
+#include "oracle/contract/contract.hpp"
+#include "oracle/case/problem.hpp"
+#include "oracle/truth/truth.hpp"
 
 namespace ringproof::oracle {
 

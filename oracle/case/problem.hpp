@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "oracle/spec.hpp"
-#include "oracle/tensor.hpp"
+#include "oracle/case/spec.hpp"
+#include "oracle/case/tensor.hpp"
 
 namespace ringproof::oracle {
 
