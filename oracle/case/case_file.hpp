@@ -16,14 +16,15 @@ std::string_view name(AnswerKind);
 
 struct Answer {
   AnswerKind kind;
-  Tensor tensor;  // canonical axes: out [B, H, Nq, Dv], lse [B, H, Nq, 1], gradients as their inputs
+  Tensor
+      tensor;  // canonical axes: out [B, H, Nq, Dv], lse [B, H, Nq, 1], gradients as their inputs
 };
 
 struct Case {
-  std::string name;                // the file (or first shard) as given on the command line
+  std::string name;  // the file (or first shard) as given on the command line
   Problem problem;
-  std::vector<Answer> answers;     // those present, in AnswerKind order
-  Tensor dout, dlse;               // upstream gradients, where present
+  std::vector<Answer> answers;                       // those present, in AnswerKind order
+  Tensor dout, dlse;                                 // upstream gradients, where present
   std::vector<std::shared_ptr<const void>> storage;  // keeps mapped files and owned buffers alive
 
   const Answer* find(AnswerKind) const;
@@ -49,6 +50,7 @@ struct NamedTensor {
 };
 /// Writes a safetensors file whose metadata key "ringproof" is `spec_json`. The file appears complete
 /// or not at all (temporary file beside it, then rename). Throws BadInput naming file and reason.
-void write_case(const std::string& path, const std::vector<NamedTensor>&, const std::string& spec_json);
+void write_case(const std::string& path, const std::vector<NamedTensor>&,
+                const std::string& spec_json);
 
 }  // namespace ringproof::oracle

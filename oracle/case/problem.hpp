@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "oracle/case/spec.hpp"
@@ -13,11 +12,18 @@ namespace ringproof::oracle {
 
 /// Dequantisation factors: shape axes are 1, full, or a divisor of the full size (blocks).
 struct Factors {
-  Tensor tensor;                          // absent: every factor is 1
+  Tensor tensor;                                  // absent: every factor is 1
   std::array<std::int64_t, 4> block{1, 1, 1, 1};  // elements that share one factor, per axis
   double at(std::int64_t b, std::int64_t h, std::int64_t n, std::int64_t d) const {
     return tensor ? tensor.at(b / block[0], h / block[1], n / block[2], d / block[3]) : 1.0;
   }
+};
+
+/// Consecutive keys of one document whose positions never fall: a range that bisection can search.
+struct KeyRun {
+  std::int64_t first = 0, last = 0;                    // keys [first, last)
+  std::int64_t position_first = 0, position_last = 0;  // of the first and of the last key in it
+  std::int32_t document = 0;
 };
 
 struct Problem {
@@ -30,10 +36,11 @@ struct Problem {
   Tensor alibi_slopes;  // [B, H, 1, 1] by strides
   Tensor sinks;         // [1, H, 1, 1] by strides
   Factors q_scale, k_scale, v_scale;
-  std::vector<std::int64_t> key_length;                 // [B]; Nk where the file has none
-  std::vector<std::int64_t> position_q, position_k;     // [B, Nq], [B, Nk]: resolved for every row
-  std::vector<std::int32_t> document_q, document_k;     // [B, Nq], [B, Nk]; -1: in no document
+  std::vector<std::int64_t> key_length;              // [B]; Nk where the file has none
+  std::vector<std::int64_t> position_q, position_k;  // [B, Nq], [B, Nk]: resolved for every row
+  std::vector<std::int32_t> document_q, document_k;  // [B, Nq], [B, Nk]; -1: in no document
   Spec spec;
+  std::vector<std::vector<KeyRun>> key_runs;  // [B] by index_keys(); empty: visible_range scans
 
   std::int64_t group() const { return heads / kv_heads; }
   std::int64_t kv_head(std::int64_t h) const { return h / group(); }
@@ -45,9 +52,13 @@ struct KeyRange {
   std::int64_t size() const { return last - first; }
 };
 
+/// Fills key_runs from positions and documents, where there are few enough runs to be worth it.
+void index_keys(Problem&);
+
 /// May query i of head h see key j? Documents, key length, mask, causal, window, bias = -infinity.
 bool visible(const Problem&, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j);
-/// A range that holds every key query i can see (tight for plain causal, window and documents).
+/// The smallest range that holds every key query i can see by document, key length, causal and window
+/// (mask and bias may hide more); {0, 0} if there is none.
 KeyRange visible_range(const Problem&, std::int64_t b, std::int64_t i);
 /// visible() for all keys of `range`, 1 or 0 each; the fast form the truth uses.
 void visible_row(const Problem&, std::int64_t b, std::int64_t h, std::int64_t i, KeyRange range,

@@ -17,6 +17,7 @@ enum class RingOrder { down, up };  // at step t rank r holds shard (r - t) mod 
 struct Ring {
   RingLayout layout = RingLayout::contiguous;
   RingOrder order = RingOrder::down;
+  bool operator==(const Ring&) const = default;
 };
 
 /// Plain values, defaults as documented. `present` facts that matter are optionals.
@@ -27,12 +28,13 @@ struct Spec {
   std::int64_t window_left = -1, window_right = -1;  // inclusive; -1 unbounded
   double softcap = 0;                                // 0: off
   EmptyRow empty_row = EmptyRow::zero;
-  std::optional<LseBase> lse_base;   // absent: e
-  std::string contract;              // a name, or the JSON text of an object; empty: none given
-  std::optional<std::int64_t> ranks; // absent: 1
+  std::optional<LseBase> lse_base;    // absent: e
+  std::string contract;               // a name, or the JSON text of an object; empty: none given
+  std::optional<std::int64_t> ranks;  // absent: 1
   std::optional<Ring> ring;
-  std::string problem;               // plain file name beside the answer; empty: none
+  std::string problem;  // plain file name beside the answer; empty: none
   std::string problem_sha256;
+  bool operator==(const Spec&) const = default;
 };
 
 /// Parses the JSON text of a spec. Errors (BadInput) start with `origin` and name the key.
