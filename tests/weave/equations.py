@@ -1,0 +1,76 @@
+"""Equation numbers: what a comment or a page cites as (7) must be numbered (7) on the page it means."""
+
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "style"))
+import cpp_text  # noqa: E402
+
+# Which page the bare numbers in the comments of a folder mean; "NAME.md (7)" names another page.
+PAGE_OF = {
+    "reference/": "docs/math.md",
+    "mpi/": "docs/math.md",
+    "cuda/": "docs/math.md",
+    "oracle/truth/": "docs/double_double.md",
+    "oracle/contract/": "docs/contract.md",
+    "oracle/judge/": "docs/contract.md",
+    "oracle/capi/": "docs/contract.md",
+    "oracle/cli/": "docs/contract.md",
+}
+NUMBER = r"\((\d{1,2}[a-z]?)\)"
+# A number counts as an equation if it stands alone in parentheses, after a word or another number.
+CITED = re.compile(rf"(?<![\w\]]){NUMBER}")
+NAMED = re.compile(rf"\b(\w+\.md)\)?[,:]? (?:equation )?((?:{NUMBER}[ ,-]*(?:and |to )?)+)")
+DEFINED = re.compile(rf"\\tag\{{(\d{{1,2}}[a-z]?)\}}|{NUMBER}\**\s*(?:`|\|)?\s*$")
+SOURCES = ("*.hpp", "*.cpp", "*.h", "*.c", "*.cu", "*.cuh")
+
+
+def defined(page):
+    """Numbers a page gives to its equations: \\tag{7}, or (7) at the end of a line."""
+    if not page.is_file():
+        return None
+    found = set()
+    for line in page.read_text(encoding="utf-8").splitlines():
+        found |= {a or b for a, b in DEFINED.findall(line)}
+    return found
+
+
+def citations(folder, comment):
+    """Yields (page, number) for the equations that one comment line cites."""
+    named = []
+    for match in NAMED.finditer(comment):
+        named.append(match.span())
+        for number in re.findall(NUMBER, match[2]):
+            yield "docs/" + match[1], number
+    for match in CITED.finditer(comment):
+        inside = any(begin <= match.start() < end for begin, end in named)
+        if not inside and PAGE_OF.get(folder):
+            yield PAGE_OF[folder], match[1]
+
+
+def check(root):
+    """Yields (path, line, what) for every citation without its equation."""
+    known = {}
+
+    def problem(page, number):
+        if page not in known:
+            known[page] = defined(root / page)
+        if known[page] is None:
+            return f"cites ({number}) of {page}, which does not exist"
+        return None if number in known[page] else f"cites ({number}), but {page} has no such equation"
+
+    for folder in PAGE_OF:
+        for pattern in SOURCES:
+            for path in sorted((root / folder).rglob(pattern)):
+                _, comments = cpp_text.split(path.read_text(encoding="utf-8"))
+                for line, comment in enumerate(comments, 1):
+                    for page, number in citations(folder, comment):
+                        if what := problem(page, number):
+                            yield str(path.relative_to(root)), line, what
+    for path in sorted((root / "docs").rglob("*.md")) + sorted((root / "tutorials").rglob("*.md")):
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for match in NAMED.finditer(text):
+                for number in re.findall(NUMBER, match[2]):
+                    if what := problem("docs/" + match[1], number):
+                        yield str(path.relative_to(root)), line, what
