@@ -1,0 +1,105 @@
+// Dealing a problem out to the ranks, and collecting their answers.
+// A rank's queries stay with it; its keys and values are a block that travels. Rows are in ascending
+// order, and which rows these are is known to everybody from the layout: row numbers never travel.
+#pragma once
+
+#include "reference/layout.hpp"
+#include "reference/problem.hpp"
+
+namespace ringproof::reference {
+
+/// The queries of one rank. They never leave it.
+template <class Real>
+struct QueryShard {
+  Sharding sharding;
+  Index rank = 0;
+  std::vector<Real> q;  // [B, H, n, D]
+
+  Index rows() const { return row_count(sharding, rank); }
+};
+
+/// The keys and values of one rank: what the ring passes around. `origin` is its owner.
+template <class Real>
+struct KeyBlock {
+  Sharding sharding;
+  Index origin = 0;
+  std::vector<Real> k;  // [B, Hkv, n, D]
+  std::vector<Real> v;  // [B, Hkv, n, Dv]
+
+  Index rows() const { return row_count(sharding, origin); }
+  /// Bytes on the wire.
+  Index bytes() const { return static_cast<Index>((k.size() + v.size()) * sizeof(Real)); }
+};
+
+template <class Real>
+struct Shard {
+  QueryShard<Real> queries;
+  KeyBlock<Real> keys;
+};
+
+/// The finished rows of one rank: out [B, H, n, Dv], lse [B, H, n].
+template <class Real>
+struct ShardAnswer {
+  std::vector<Real> out, lse;
+};
+
+/// Rows of one rank out of a tensor [B, H, N, D], dequantised.
+template <class Real>
+std::vector<Real> take_rows(const View<Real>& stored, const Factors<Real>& factors, Index batches,
+                            Index heads, Index width, const Sharding& sharding, Index rank) {
+  std::vector<Real> taken;
+  taken.reserve(batches * heads * row_count(sharding, rank) * width);
+  for (Index b = 0; b < batches; ++b) {
+    for (Index h = 0; h < heads; ++h) {
+      for (const Index row : global_rows(sharding, rank)) {
+        for (Index d = 0; d < width; ++d) {
+          taken.push_back(dequantised(stored, factors, b, h, row, d));
+        }
+      }
+    }
+  }
+  return taken;
+}
+
+/// One shard a rank. Queries and keys are dealt by the same layout, each by its own length.
+template <class Real>
+std::vector<Shard<Real>> scatter(const Problem<Real>& problem, Layout layout, Index ranks) {
+  const Sharding queries{layout, problem.queries, ranks}, keys{layout, problem.keys, ranks};
+  std::vector<Shard<Real>> shards;
+  for (Index rank = 0; rank < ranks; ++rank) {
+    shards.push_back({{queries, rank,
+                       take_rows(problem.q, problem.q_scale, problem.batches, problem.heads,
+                                 problem.head_dim, queries, rank)},
+                      {keys, rank,
+                       take_rows(problem.k, problem.k_scale, problem.batches, problem.kv_heads,
+                                 problem.head_dim, keys, rank),
+                       take_rows(problem.v, problem.v_scale, problem.batches, problem.kv_heads,
+                                 problem.value_dim, keys, rank)}});
+  }
+  return shards;
+}
+
+/// Puts the rows of all ranks back into the order of the problem.
+template <class Real>
+Answer<Real> gather(const Problem<Real>& problem, Layout layout,
+                    const std::vector<ShardAnswer<Real>>& parts) {
+  const Sharding queries{layout, problem.queries, static_cast<Index>(parts.size())};
+  const Index width = problem.value_dim;
+  const Index heads = problem.batches * problem.heads;
+  Answer<Real> answer{std::vector<Real>(heads * problem.queries * width),
+                      std::vector<Real>(heads * problem.queries)};
+  for (Index head = 0; head < heads; ++head) {
+    for (Index i = 0; i < problem.queries; ++i) {
+      const Index rank = owner(queries, i);
+      const Index from = head * row_count(queries, rank) + slot(queries, i);
+      const Index to = head * problem.queries + i;
+      answer.lse[to] = parts[rank].lse[from];
+      for (Index c = 0; c < width; ++c) {
+        answer.out[to * width + c] = parts[rank].out[from * width + c];
+      }
+    }
+  }
+  return answer;
+}
+
+}  // namespace ringproof::reference
