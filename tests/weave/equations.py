@@ -22,18 +22,17 @@ NUMBER = r"\((\d{1,2}[a-z]?)\)"
 # A number counts as an equation if it stands alone in parentheses, after a word or another number.
 CITED = re.compile(rf"(?<![\w\]]){NUMBER}")
 NAMED = re.compile(rf"\b(\w+\.md)\)?[,:]? (?:equation )?((?:{NUMBER}[ ,-]*(?:and |to )?)+)")
-DEFINED = re.compile(rf"\\tag\{{(\d{{1,2}}[a-z]?)\}}|{NUMBER}\**\s*(?:`|\|)?\s*$")
+TAGGED = re.compile(r"\\tag\{(\d{1,2}[a-z]?)\}")
+AT_END = re.compile(rf"{NUMBER}\**\s*[`|]?\s*$", re.M)
 SOURCES = ("*.hpp", "*.cpp", "*.h", "*.c", "*.cu", "*.cuh")
 
 
 def defined(page):
-    """Numbers a page gives to its equations: \\tag{7}, or (7) at the end of a line."""
+    """Numbers a page gives to its equations: \\tag{7}, or, on a page without tags, (7) ending a line."""
     if not page.is_file():
         return None
-    found = set()
-    for line in page.read_text(encoding="utf-8").splitlines():
-        found |= {a or b for a, b in DEFINED.findall(line)}
-    return found
+    text = page.read_text(encoding="utf-8")
+    return set(TAGGED.findall(text)) or set(AT_END.findall(text))
 
 
 def citations(folder, comment):

@@ -18,7 +18,7 @@ SOURCE = """// A step of the ring, equation (2).
   }
 // [/step]
 """
-MATH = "```math\na = b \\tag{1}\n```\n\nThe rest is c = d + 1  (2)\n"
+MATH = "```math\na = b \\tag{1}\n```\n```math\nc = d \\tag{2}\n```\nThis line cites no equation (3)\n"
 PAGE = """# One page
 
 ## What a step does
