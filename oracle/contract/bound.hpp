@@ -6,29 +6,33 @@
 #include <string>
 #include <vector>
 
-#include "oracle/contract/contract.hpp"
 #include "oracle/case/problem.hpp"
+#include "oracle/contract/contract.hpp"
 #include "oracle/truth/truth.hpp"
 
 namespace ringproof::oracle {
 
 /// What one row could have refused, section 10. Infinity or 1 mean "nothing".
 struct RowPower {
-  double gain = 0;              // smallest certified gain error, element or functional (the smaller)
+  double gain = 0;  // smallest certified gain error, element or functional (the smaller)
   double missing_mass_lse = 1;  // (42)
-  double missing_mass_out = 1;  // (43): largest mass of the smallest refused block length; 1 if none or not computed
+  double missing_mass_out =
+      1;  // (43): largest mass of the smallest refused block length; 1 if none or not computed
   std::int64_t missing_block = 0;  // that block length; 0: none
-  std::int64_t zeros_differ = 0, zeros_pass = 0;   // elements where zeros differ from the truth / would pass
-  std::int64_t mean_differ = 0, mean_pass = 0;     // the same for mean(V)
-  std::int64_t twice_differ = 0, twice_pass = 0;   // the same for twice the answer
-  bool functional_refuses_zeros = false, functional_refuses_mean = false, functional_refuses_twice = false;
+  std::int64_t zeros_differ = 0,
+               zeros_pass = 0;  // elements where zeros differ from the truth / would pass
+  std::int64_t mean_differ = 0, mean_pass = 0;    // the same for mean(V)
+  std::int64_t twice_differ = 0, twice_pass = 0;  // the same for twice the answer
+  bool functional_refuses_zeros = false, functional_refuses_mean = false,
+       functional_refuses_twice = false;
 };
 
 struct RowBound {
-  std::string not_applicable;   // the assumption that fails on this row (H1..H5), or empty
-  std::vector<double> out;      // [Dv] e of (21)-(23),(26a), before the rounding of the output
-  double lse = 0;               // Lam of (25), natural-log units; contains the storage rounding
-  double functional = 0;        // T1F (26), contains the output rounding: |sum_c sgn(o_c)(out_c - o_c)| <= functional
+  std::string not_applicable;  // the assumption that fails on this row (H1..H5), or empty
+  std::vector<double> out;     // [Dv] e of (21)-(23),(26a), before the rounding of the output
+  double lse = 0;              // Lam of (25), natural-log units; contains the storage rounding
+  double functional =
+      0;  // T1F (26), contains the output rounding: |sum_c sgn(o_c)(out_c - o_c)| <= functional
   RowPower power;
 };
 
