@@ -26,23 +26,24 @@ enum class Precision { fast, tight };
 struct RowTruth {
   std::int64_t b = 0, h = 0, i = 0;
   KeyRange keys;
-  std::int64_t visible = 0;        // visible keys, the sink not counted
-  std::string not_applicable;      // reason, if a visible input is not finite; then nothing below holds
+  std::int64_t visible = 0;    // visible keys, the sink not counted
+  std::string not_applicable;  // reason, if a visible input is not finite; then nothing below holds
   bool has_sink = false;
   double sink = 0;
 
-  std::vector<double> dot;         // [keys] scale * q.k, before softcap and bias
-  std::vector<double> abs_dot;     // [keys] upper bound of |scale| * sum_t |q_t k_t|
-  std::vector<double> capped;      // [keys] after the softcap; empty without one
-  std::vector<double> bias, alibi; // [keys] the two additions; each empty without it
-  std::vector<double> score;       // [keys] the final score s_j
-  double score_radius = 0;         // |score[j] - s_j| <= score_radius + 2^-53 |score[j]| for every visible key
-  std::vector<double> log_p, p;    // [keys] s_j - L and its exponential; relative error of p <= 2^-40
-  double log_p_sink = 0;           // the same for the sink
+  std::vector<double> dot;          // [keys] scale * q.k, before softcap and bias
+  std::vector<double> abs_dot;      // [keys] upper bound of |scale| * sum_t |q_t k_t|
+  std::vector<double> capped;       // [keys] after the softcap; empty without one
+  std::vector<double> bias, alibi;  // [keys] the two additions; each empty without it
+  std::vector<double> score;        // [keys] the final score s_j
+  double score_radius =
+      0;  // |score[j] - s_j| <= score_radius + 2^-53 |score[j]| for every visible key
+  std::vector<double> log_p, p;  // [keys] s_j - L and its exponential; relative error of p <= 2^-40
+  double log_p_sink = 0;         // the same for the sink
 
-  double max_score = 0;            // M over keys and sink
-  Certified lse;                   // L, natural logarithm
-  std::vector<Certified> out;      // [Dv]
+  double max_score = 0;        // M over keys and sink
+  Certified lse;               // L, natural logarithm
+  std::vector<Certified> out;  // [Dv]
   bool empty() const { return visible == 0 && !has_sink; }
 };
 
