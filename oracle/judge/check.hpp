@@ -1,0 +1,59 @@
+// Judging a case: every answer tensor present against its contract.
+//
+//   Case c = read_case("answer.safetensors");
+//   Contract contract = read_contract("bf16-flash", c.problem.spec);
+//   Report report = check(c, contract, {});
+//   std::puts(std::string(word(report.verdict)).c_str());
+//
+// FAIL proves that no kernel of the contract returns this answer; PASS proves that every judged element is
+// within its derived bound, and says what the judged rows would have refused (docs/verdicts.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "oracle/case/case_file.hpp"
+#include "oracle/contract/contract.hpp"
+#include "oracle/judge/tally.hpp"
+#include "oracle/judge/verdict.hpp"
+
+namespace ringproof::oracle {
+
+struct CheckOptions {
+  std::vector<AnswerKind> only;      // judge these; empty: all that are present
+  std::vector<AnswerKind> require;   // absent ones are bad input
+  std::optional<std::int64_t> rows;  // so many sampled query rows
+  std::uint64_t seed = 0;
+  std::optional<double> power;  // a gain error of at most this must be detectable
+  unsigned bits = 0;            // interval arithmetic of so many binary digits for every row
+  WalkOptions walk;
+};
+
+struct AnswerReport {
+  AnswerKind kind = AnswerKind::out;
+  Verdict verdict = Verdict::pass;
+  std::string reason;  // why it is neither PASS nor FAIL
+  DType judged_type = DType::f32;
+  TensorTally tally;
+};
+
+struct Report {
+  std::string case_name;
+  Verdict verdict = Verdict::skipped;
+  std::string reason;  // of SKIPPED, or of a demanded power that is missing
+  std::string contract_name, contract_hash;
+  std::vector<AnswerReport> answers;  // in AnswerKind order
+  PowerTally power;
+  std::int64_t rows_judged = 0, rows_total = 0;
+  std::int64_t escalated = 0;
+  unsigned bits = 0;  // most digits an escalated row needed
+
+  const AnswerReport* find(AnswerKind) const;
+};
+
+/// Throws BadInput for a required answer that is absent and for inputs the contract cannot load.
+/// The report is the same for every number of threads and every SIMD target's verdicts agree.
+Report check(const Case&, const Contract&, const CheckOptions&);
+
+}  // namespace ringproof::oracle

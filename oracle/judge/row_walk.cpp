@@ -1,0 +1,156 @@
+#include "oracle/judge/row_walk.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_set>
+
+namespace ringproof::oracle {
+
+namespace {
+
+constexpr std::int64_t kRowsPerChunk = 32;
+
+/// SplitMix64: one well-mixed number a call, the same everywhere.
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+/// Uniform in [0, bound): the draws that would favour small numbers are thrown away.
+std::uint64_t uniform_below(std::uint64_t bound, std::uint64_t& state) {
+  const std::uint64_t unfair = (0 - bound) % bound;
+  std::uint64_t draw = next_random(state);
+  while (draw < unfair) draw = next_random(state);
+  return draw % bound;
+}
+
+/// `count` different numbers below `total`, increasing (Floyd's sampling: memory for the sample only).
+std::vector<std::int64_t> sample_rows(std::int64_t total, std::int64_t count, std::uint64_t seed) {
+  std::unordered_set<std::int64_t> chosen;
+  for (std::int64_t last = total - count; last < total; ++last) {
+    const auto drawn =
+        static_cast<std::int64_t>(uniform_below(static_cast<std::uint64_t>(last) + 1, seed));
+    if (!chosen.insert(drawn).second) chosen.insert(last);
+  }
+  std::vector<std::int64_t> rows(chosen.begin(), chosen.end());
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+/// The decoded keys and values of one KV head, built by whoever needs them first.
+struct HeadSlot {
+  std::mutex mutex;
+  std::optional<HeadTruth> truth;
+  std::int64_t chunks_left = 0;
+};
+
+}  // namespace
+
+RowSet::RowSet(const Problem& problem)
+    : heads_(problem.heads),
+      queries_(problem.queries),
+      total_(problem.batches * problem.heads * problem.queries),
+      size_(total_) {}
+
+RowSet::RowSet(const Problem& problem, std::int64_t count, std::uint64_t seed) : RowSet(problem) {
+  if (count >= total_) return;
+  sample_ = sample_rows(total_, count, seed);
+  size_ = count;
+}
+
+Row RowSet::row(std::int64_t n) const {
+  const std::int64_t number = sample_.empty() ? n : sample_[static_cast<std::size_t>(n)];
+  const std::int64_t head = number / queries_;
+  return {head / heads_, head % heads_, number % queries_};
+}
+
+std::vector<Chunk> chunks_of(const Problem& problem, const RowSet& rows) {
+  std::vector<Chunk> chunks;
+  for (std::int64_t n = 0; n < rows.size(); ++n) {
+    const Row row = rows.row(n);
+    const std::int64_t kv_head = problem.kv_head(row.h);
+    Chunk* last = chunks.empty() ? nullptr : &chunks.back();
+    if (last != nullptr && last->b == row.b && last->kv_head == kv_head &&
+        n - last->first < kRowsPerChunk) {
+      last->last = n + 1;
+    } else {
+      chunks.push_back({row.b, kv_head, n, n + 1});
+    }
+  }
+  return chunks;
+}
+
+std::size_t worker_count(const WalkOptions& options) {
+  if (options.threads > 0) return static_cast<std::size_t>(options.threads);
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+void walk(const Problem& problem, std::span<const Chunk> chunks, const WalkOptions& options,
+          const ChunkWork& work) {
+  std::vector<std::size_t> slot_of(chunks.size());
+  std::vector<std::unique_ptr<HeadSlot>> slots;
+  std::int64_t total = 0;
+  for (std::size_t n = 0; n < chunks.size(); ++n) {
+    const bool same =
+        n > 0 && chunks[n].b == chunks[n - 1].b && chunks[n].kv_head == chunks[n - 1].kv_head;
+    if (!same) slots.push_back(std::make_unique<HeadSlot>());
+    slot_of[n] = slots.size() - 1;
+    ++slots.back()->chunks_left;
+    total += chunks[n].last - chunks[n].first;
+  }
+
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  std::mutex report_mutex;
+  std::int64_t done = 0;
+  std::size_t failed_chunk = chunks.size();
+  std::exception_ptr failure;
+
+  const auto visit = [&](std::size_t worker) {
+    while (!stop) {
+      const std::size_t n = next++;
+      if (n >= chunks.size()) return;
+      HeadSlot& slot = *slots[slot_of[n]];
+      try {
+        {
+          const std::lock_guard lock(slot.mutex);
+          if (!slot.truth) {
+            slot.truth.emplace(problem, chunks[n].b, chunks[n].kv_head, options.precision);
+          }
+        }
+        work(worker, n, chunks[n], *slot.truth);
+        const std::lock_guard lock(slot.mutex);
+        if (--slot.chunks_left == 0) slot.truth.reset();
+      } catch (...) {
+        const std::lock_guard lock(report_mutex);
+        stop = true;
+        if (n < failed_chunk) {
+          failed_chunk = n;
+          failure = std::current_exception();
+        }
+        return;
+      }
+      const std::lock_guard lock(report_mutex);
+      done += chunks[n].last - chunks[n].first;
+      if (options.progress) options.progress(done, total);
+    }
+  };
+
+  {
+    const std::size_t workers =
+        std::min(worker_count(options), std::max<std::size_t>(1, chunks.size()));
+    std::vector<std::jthread> pool;
+    for (std::size_t worker = 1; worker < workers; ++worker) pool.emplace_back(visit, worker);
+    visit(0);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace ringproof::oracle

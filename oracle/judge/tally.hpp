@@ -1,0 +1,79 @@
+// What the judge counts while it goes through the rows: elements, the worst of them, and the power.
+// A tally of one row and a tally of a whole tensor are the same thing; merging is order-keeping and
+// has no rounding, so reports do not depend on how rows were shared out.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "oracle/judge/accept.hpp"
+#include "oracle/judge/row_walk.hpp"
+
+namespace ringproof::oracle {
+
+/// One judged element, as reports show it.
+struct Element {
+  Row row;
+  std::int64_t column = 0;  // c of out; 0 for the LSE
+  double answer = 0, exact = 0;
+  Box accepted;  // the wide box (35); NaN ends where NaN is demanded
+  double error_over_bound = 0;
+  Decision decision = Decision::pass;
+};
+
+/// The functional test T1F of one row: |sum_c sgn(o_c) (out_c - o_c)| against its bound (26).
+struct Functional {
+  Row row;
+  double value = 0, bound = 0;
+  Decision decision = Decision::pass;
+  double error_over_bound() const {
+    if (value == 0) return 0;
+    return bound > 0 ? value / bound : std::numeric_limits<double>::infinity();
+  }
+};
+
+/// Elements where a made-up answer differs from the truth, and where it would nevertheless be accepted.
+struct Vacuity {
+  std::int64_t differ = 0, pass = 0;
+  bool functional_refuses = false;
+  /// It differs somewhere, and nothing that was judged would have refused it.
+  bool accepted_everywhere() const { return differ > 0 && pass == differ && !functional_refuses; }
+};
+
+/// One answer tensor.
+struct TensorTally {
+  std::int64_t rows = 0, elements = 0;                           // judged
+  std::int64_t failed = 0, undecided = 0;                        // elements
+  std::int64_t functional_failed = 0, functional_undecided = 0;  // rows
+  std::int64_t not_applicable = 0;                               // rows whose assumptions fail
+  std::int64_t unconstrained = 0;  // empty rows for which anything is right
+  std::int64_t unbounded = 0;      // elements whose bound is infinite
+  std::string why_not_applicable;  // of the first such row
+  std::optional<Element> worst_element;
+  std::optional<Functional> worst_functional;
+  Vacuity zeros, mean, twice;
+
+  void add(const Element&);
+  void add(const Functional&);
+  void merge(const TensorTally&);
+};
+
+/// Section 10 of docs/contract.md: what the best judged row would have refused.
+struct PowerTally {
+  double gain = std::numeric_limits<double>::infinity();
+  double missing_mass_lse = 1, missing_mass_out = 1;
+  std::int64_t missing_block = 0;
+  void merge(const PowerTally&);
+};
+
+struct Tally {
+  TensorTally out, lse;
+  PowerTally power;
+  std::int64_t escalated = 0;  // rows the fast path could not decide
+  unsigned bits = 0;           // most binary digits any row needed; 0: the fast path was enough
+  void merge(const Tally&);
+};
+
+}  // namespace ringproof::oracle
