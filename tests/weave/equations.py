@@ -1,4 +1,4 @@
-"""Equation numbers: what a comment or a page cites as (7) must be numbered (7) on the page it means."""
+"""Equation numbers: what is cited as (7) must be numbered (7) on the page that is meant."""
 
 import pathlib
 import re
@@ -28,7 +28,7 @@ SOURCES = ("*.hpp", "*.cpp", "*.h", "*.c", "*.cu", "*.cuh")
 
 
 def defined(page):
-    """Numbers a page gives to its equations: \\tag{7}, or, on a page without tags, (7) ending a line."""
+    """The numbers of a page: \\tag{7}, or, on a page without any tag, (7) at the end of a line."""
     if not page.is_file():
         return None
     text = page.read_text(encoding="utf-8")
@@ -57,7 +57,9 @@ def check(root):
             known[page] = defined(root / page)
         if known[page] is None:
             return f"cites ({number}) of {page}, which does not exist"
-        return None if number in known[page] else f"cites ({number}), but {page} has no such equation"
+        if number not in known[page]:
+            return f"cites ({number}), but {page} has no such equation"
+        return None
 
     for folder in PAGE_OF:
         for pattern in SOURCES:

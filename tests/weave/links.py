@@ -1,4 +1,4 @@
-"""Links of the Markdown files: relative targets, anchors, paths in backticks and commands of ./run."""
+"""Links of the Markdown files: targets, anchors, paths in backticks, commands of ./run."""
 
 import functools
 import re

@@ -18,7 +18,14 @@ SOURCE = """// A step of the ring, equation (2).
   }
 // [/step]
 """
-MATH = "```math\na = b \\tag{1}\n```\n```math\nc = d \\tag{2}\n```\nThis line cites no equation (3)\n"
+MATH = """```math
+a = b \\tag{1}
+```
+```math
+c = d \\tag{2}
+```
+A line that ends in a number gives no equation that number (3)
+"""
 PAGE = """# One page
 
 ## What a step does
@@ -35,7 +42,8 @@ int next(int rank) {
 42
 ```
 
-The answer is <!-- value: answer 6 7 -->42<!-- /value -->, by math.md (1) and [the step](#what-a-step-does).
+The answer is <!-- value: answer 6 7 -->42<!-- /value -->, by math.md (1).
+That is [the step](#what-a-step-does).
 See [math](docs/math.md) and `reference/step.hpp`.
 """
 ANSWER = "#!/bin/sh\necho $(($1 * $2))\n"

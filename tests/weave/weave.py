@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Text equals code: every block, number, link and equation of the Markdown files is held to its source.
+"""Text equals code: blocks, numbers, links and equations of Markdown files against their source.
 
     weave.py [--bin FOLDER] [--fix] [--no-run] [PAGE...]
 
-exits 1 and prints one line "PAGE:LINE: what" for each difference; --fix rewrites the blocks and values
-instead. Programs that directives name are found in --bin (default build/bin); --no-run leaves out what
-needs them. docs/CONTRIBUTING.md explains the directives:
+exits 1 and prints one line "PAGE:LINE: what" for each difference; --fix rewrites blocks and values
+instead. Programs that directives name are found in --bin (default build/bin); --no-run leaves out
+what needs them. docs/CONTRIBUTING.md explains the directives:
 
     <!-- code: PATH#REGION -->       the next fenced block is that region of that file
     <!-- output: COMMAND -->         the next fenced block is what the command prints
@@ -45,7 +45,7 @@ class Sources:
         self.outputs = {}
 
     def region(self, where):
-        """The lines between `[REGION]` and `[/REGION]` in PATH, without indentation and inner marks."""
+        """The lines from `[REGION]` to `[/REGION]` in PATH, without indentation and inner marks."""
         path, _, name = where.partition("#")
         if not (self.root / path).is_file():
             raise Wrong(f"no file {path}")
@@ -62,7 +62,8 @@ class Sources:
     def output(self, command):
         """What a shell command prints in the root folder with our programs on the path."""
         if command not in self.outputs:
-            env = dict(os.environ, PATH=f"{self.programs}{os.pathsep}{os.environ['PATH']}", LC_ALL="C")
+            path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
+            env = dict(os.environ, PATH=path, LC_ALL="C")
             done = subprocess.run(command, shell=True, cwd=self.root, env=env, text=True,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, timeout=TIME_LIMIT_SECONDS)
