@@ -1,6 +1,6 @@
 // Who may attend to whom, as pure functions on integers, one rule each; problem.hpp joins them.
 // No scores and no number type here, so that every tier can use these functions as they are.
-// Positions are plain integers of magnitude below 2^62: their differences cannot overflow.
+// Positions may be any 64-bit integers: no difference of them is formed that could overflow.
 #pragma once
 
 #include <span>
@@ -23,10 +23,18 @@ constexpr bool causal_allows(Index position_q, Index position_k) {
   return position_k <= position_q;
 }
 
+/// |a - b|, which a signed integer might not hold.
+constexpr std::uint64_t distance(Index a, Index b) {
+  const auto high = static_cast<std::uint64_t>(a < b ? b : a);
+  const auto low = static_cast<std::uint64_t>(a < b ? a : b);
+  return high - low;
+}
+
 /// At most `left` positions back and `right` positions ahead, both inclusive; -1 means no limit.
 constexpr bool window_allows(Index position_q, Index position_k, Index left, Index right) {
-  return (left < 0 || position_q - position_k <= left) &&
-         (right < 0 || position_k - position_q <= right);
+  const bool back = position_k <= position_q;
+  const Index limit = back ? left : right;
+  return limit < 0 || distance(position_q, position_k) <= static_cast<std::uint64_t>(limit);
 }
 
 /// Where the diagonal of a causal mask lies when there are not as many queries as keys.

@@ -18,7 +18,7 @@ enum class EmptyRow { zero, nan };
 /// Dequantisation factors: `block` elements along each axis share one factor.
 template <class Real>
 struct Factors {
-  View<Real> view;  // absent: every factor is 1
+  View<Real> view{};  // absent: every factor is 1
   std::array<Index, 4> block{1, 1, 1, 1};
 };
 
@@ -28,24 +28,24 @@ struct Problem {
   Index queries = 0, keys = 0;                 // Nq, Nk
   Index head_dim = 0, value_dim = 0;           // D, Dv
 
-  View<Real> q;  // [B, H, Nq, D]
-  View<Real> k;  // [B, Hkv, Nk, D]
-  View<Real> v;  // [B, Hkv, Nk, Dv]
-  Factors<Real> q_scale, k_scale, v_scale;
+  View<Real> q{};  // [B, H, Nq, D]
+  View<Real> k{};  // [B, Hkv, Nk, D]
+  View<Real> v{};  // [B, Hkv, Nk, Dv]
+  Factors<Real> q_scale{}, k_scale{}, v_scale{};
 
-  Real scale{1};            // multiplies q.k
-  Real softcap{0};          // 0: off
-  View<Real> bias;          // [B, H, Nq, Nk]
-  View<Real> alibi_slopes;  // [B, H, 1, 1]
-  View<Real> sinks;         // [1, H, 1, 1]
+  Real scale{1};              // multiplies q.k
+  Real softcap{0};            // 0: off
+  View<Real> bias{};          // [B, H, Nq, Nk]
+  View<Real> alibi_slopes{};  // [B, H, 1, 1]
+  View<Real> sinks{};         // [1, H, 1, 1]
 
-  View<std::uint8_t> mask;  // [B, H, Nq, Nk], non-zero: may attend
+  View<std::uint8_t> mask{};  // [B, H, Nq, Nk], non-zero: may attend
   bool causal = false;
   Index window_left = -1, window_right = -1;  // inclusive; -1: no limit
-  Index offset = 0;         // position of query i is i + offset, unless given by position_q
-  View<Index> key_lengths;  // [B, 1, 1, 1]
-  View<Index> position_q, position_k;         // [B, 1, Nq, 1], [B, 1, Nk, 1]
-  View<std::int32_t> document_q, document_k;  // [B, 1, Nq, 1], [B, 1, Nk, 1]
+  Index offset = 0;           // position of query i is i + offset, unless given by position_q
+  View<Index> key_lengths{};  // [B, 1, 1, 1]
+  View<Index> position_q{}, position_k{};         // [B, 1, Nq, 1], [B, 1, Nk, 1]
+  View<std::int32_t> document_q{}, document_k{};  // [B, 1, Nq, 1], [B, 1, Nk, 1]
   EmptyRow empty_row = EmptyRow::zero;
 
   /// Grouped queries: the head of k and v that query head h reads.

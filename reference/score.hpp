@@ -27,8 +27,8 @@ Real score(const Problem<Real>& problem, const QueryRow& query, Index j, const R
   }
   if (problem.bias) s = s + problem.bias(b, h, i, j);
   if (problem.alibi_slopes) {
-    const Index distance = query_position(problem, b, i) - key_position(problem, b, j);
-    s = s - problem.alibi_slopes(b, h, 0, 0) * Real(distance < 0 ? -distance : distance);
+    const auto apart = distance(query_position(problem, b, i), key_position(problem, b, j));
+    s = s - problem.alibi_slopes(b, h, 0, 0) * Real(apart);
   }
   return s;
 }

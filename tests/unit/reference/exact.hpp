@@ -22,7 +22,8 @@ struct Exact {
   bool infinite = false;
 
   Exact() = default;
-  Exact(long long number) : value(number) {}
+  template <std::integral Integer>
+  Exact(Integer number) : value(number) {}
   explicit Exact(Rational number) : value(std::move(number)) {}
 
   static Exact minus_infinity() {
