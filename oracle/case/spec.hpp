@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace ringproof::oracle {
@@ -37,8 +38,17 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
+/// Names of the keys a spec text holds.
+using SpecKeys = std::set<std::string>;
+
 /// Parses the JSON text of a spec. Errors (BadInput) start with `origin` and name the key.
-Spec parse_spec(const std::string& json, const std::string& origin);
+Spec parse_spec(const std::string& json, const std::string& origin, SpecKeys* keys = nullptr);
+/// The spec of an answer whose problem is another file: contract, ranks, ring, lse_base, problem and
+/// problem_sha256 are the answer's; every other key comes from the file that has it, and where both
+/// have it the values must be equal. Throws BadInput naming the key.
+Spec join_specs(const Spec& answer, const SpecKeys& answer_keys, const std::string& answer_origin,
+                const Spec& problem, const SpecKeys& problem_keys,
+                const std::string& problem_origin);
 /// The spec as JSON text, keys sorted; parse_spec(to_json(s)) == s.
 std::string to_json(const Spec&);
 

@@ -1,0 +1,95 @@
+// Finding the problem of an answer (load.hpp).
+#include "oracle/case/load.hpp"
+
+#include "oracle/case/error.hpp"
+#include "oracle/case/mapped_file.hpp"
+#include "oracle/case/sha256.hpp"
+#include "oracle/case/words.hpp"
+
+namespace ringproof::oracle {
+namespace {
+
+struct LoadedFile {
+  Source source;
+  std::shared_ptr<MappedFile> file;
+  std::optional<Spec> spec;
+  SpecKeys keys;
+};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw BadInput(path + ": " + what);
+}
+
+LoadedFile load_file(const std::string& path, const std::optional<std::string>& spec_file) {
+  LoadedFile loaded;
+  loaded.file = std::make_shared<MappedFile>(path);
+  SafeTensors container = parse_safetensors(loaded.file->bytes(), path);
+  loaded.source = {path, std::move(container.tensors)};
+  if (spec_file) {
+    const MappedFile text(*spec_file);
+    const auto bytes = text.bytes();
+    const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    loaded.spec = parse_spec(json, *spec_file, &loaded.keys);
+  } else if (container.spec) {
+    loaded.spec = parse_spec(*container.spec, path, &loaded.keys);
+  }
+  check_table(loaded.source);
+  return loaded;
+}
+
+std::string beside(const std::string& path, const std::string& file) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? file : path.substr(0, slash + 1) + file;
+}
+
+/// Refuses tensors of a role that does not belong into `source`.
+void refuse_role(const Source& source, TensorRole role, const std::string& why) {
+  for (const auto& [name, tensor] : source.tensors) {
+    if (role_of(name) == role) refuse_tensor(source, name, why);
+  }
+}
+
+}  // namespace
+
+LoadedCase load_case(const std::string& path, const CaseOptions& options) {
+  LoadedFile answer = load_file(path, options.spec_file);
+  if (!answer.spec) {
+    refuse(path, "has no spec: metadata key \"ringproof\" is missing, and --spec names no file");
+  }
+  LoadedCase result{std::move(answer.source), {}, *answer.spec, {answer.file}};
+  const std::string& named = answer.spec->problem;
+  if (result.answer.find("q") != nullptr) {
+    if (options.problem_file) refuse(path, "holds q itself, so --problem has no use");
+    if (!named.empty()) refuse(path, "holds q itself, so spec key \"problem\" has no use");
+    return result;
+  }
+  if (!options.problem_file && named.empty()) {
+    refuse(path,
+           "tensor \"q\" is missing, and neither spec key \"problem\" nor --problem names the file "
+           "that has it");
+  }
+  const std::string problem_path = options.problem_file.value_or(beside(path, named));
+  refuse_role(result.answer, TensorRole::problem, "belongs to the problem file, " + problem_path);
+
+  LoadedFile problem = load_file(problem_path, std::nullopt);
+  if (problem.source.find("q") == nullptr)
+    refuse(problem_path, "tensor \"q\" is missing (problem of " + path + ")");
+  refuse_role(problem.source, TensorRole::answer,
+              "an answer in a problem file (problem of " + path + ")");
+  if (problem.keys.count("contract") != 0) {
+    refuse(problem_path, "spec key \"contract\" in a problem file (problem of " + path + ")");
+  }
+  const std::string& digest = answer.spec->problem_sha256;
+  if (!digest.empty() && sha256_hex(problem.file->bytes()) != digest) {
+    refuse(path, "spec key \"problem_sha256\" is not the digest of " + problem_path);
+  }
+  if (problem.spec) {
+    result.spec =
+        join_specs(*answer.spec, answer.keys, path, *problem.spec, problem.keys, problem_path);
+  }
+  result.storage.push_back(problem.file);
+  result.elsewhere = std::move(problem.source);
+  return result;
+}
+
+}  // namespace ringproof::oracle
