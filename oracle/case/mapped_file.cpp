@@ -103,12 +103,13 @@ MappedFile::~MappedFile() {
   munmap(const_cast<std::byte*>(data_), size_);
 }
 
-void exit_when_a_mapped_file_shrinks() {
+void guard_against_file_signals() {
   struct sigaction action {};
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   sigaction(SIGBUS, &action, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace ringproof::oracle
