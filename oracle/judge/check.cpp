@@ -41,10 +41,7 @@ JudgeRules make_rules(const Case& input, const Contract& contract, const CheckOp
     if (answer.kind == AnswerKind::lse) rules.lse = &answer.tensor;
   }
   if (rules.out != nullptr) {
-    rules.out_rule = {.dtype = judged_type(*rules.out, contract.out.dtype),
-                      .round = contract.out.round,
-                      .overflow = contract.out.overflow,
-                      .flush_to_zero = contract.out.ftz};
+    rules.out_rule = output_rule(contract, judged_type(*rules.out, contract.out.dtype));
   }
   return rules;
 }

@@ -33,18 +33,18 @@ struct CheckOptions {
 struct AnswerReport {
   AnswerKind kind = AnswerKind::out;
   Verdict verdict = Verdict::pass;
-  std::string reason;  // why it is neither PASS nor FAIL
+  std::string reason{};  // why it is neither PASS nor FAIL
   DType judged_type = DType::f32;
-  TensorTally tally;
+  TensorTally tally{};
 };
 
 struct Report {
-  std::string case_name;
+  std::string case_name{};
   Verdict verdict = Verdict::skipped;
-  std::string reason;  // of SKIPPED, or of a demanded power that is missing
-  std::string contract_name, contract_hash;
-  std::vector<AnswerReport> answers;  // in AnswerKind order
-  PowerTally power;
+  std::string reason{};  // of SKIPPED, or of a demanded power that is missing
+  std::string contract_name{}, contract_hash{};
+  std::vector<AnswerReport> answers{};  // in AnswerKind order
+  PowerTally power{};
   std::int64_t rows_judged = 0, rows_total = 0;
   std::int64_t escalated = 0;
   unsigned bits = 0;  // most digits an escalated row needed

@@ -1,6 +1,5 @@
 #include "oracle/judge/row_judge.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -11,15 +10,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr unsigned kFirstBits = 128;
 
 double sign(double x) { return (x > 0) - (x < 0); }
-
-bool has_infinite_radius(const RowTruth& row) {
-  if (!(row.lse.radius < kInfinity)) return true;
-  return std::any_of(row.out.begin(), row.out.end(),
-                     [](const Certified& x) { return !(x.radius < kInfinity); });
-}
 
 bool undecided(const TensorTally& tally) {
   return tally.undecided > 0 || tally.functional_undecided > 0;
@@ -59,6 +51,13 @@ void add_with_box(TensorTally& tally, Element element, const Certified& exact, d
 
 }  // namespace
 
+OutputRule output_rule(const Contract& contract, DType judged) {
+  return {.dtype = judged,
+          .round = contract.out.round,
+          .overflow = contract.out.overflow,
+          .flush_to_zero = contract.out.ftz};
+}
+
 OutputRule lse_rule(const Contract& contract, DType stored, double largest_magnitude) {
   const Format& format = format_of(stored);
   OutputRule rule{.dtype = stored, .round = RoundMode::rn};
@@ -83,46 +82,28 @@ LseTruth lse_in_base(const Contract& contract, const Certified& natural, double 
 }
 
 void RowJudge::judge(const HeadTruth& head, const RowSet& rows, const Chunk& chunk, Tally& tally) {
-  for (std::int64_t first = chunk.first; first < chunk.last; first += HeadTruth::kRows) {
-    const std::int64_t count = std::min<std::int64_t>(HeadTruth::kRows, chunk.last - first);
-    HeadTruth::RowId ids[HeadTruth::kRows];
-    for (std::int64_t n = 0; n < count; ++n) {
-      const Row row = rows.row(first + n);
-      ids[n] = {row.h, row.i};
-    }
-    if (rules_.bits == 0) {
-      head.rows({ids, static_cast<std::size_t>(count)}, truths_);
-    }
-    for (std::int64_t n = 0; n < count; ++n) {
-      if (rules_.bits > 0) {
-        truths_[n] = RowTruth{};
-        interval_row(*rules_.problem, chunk.b, ids[n].h, ids[n].i, rules_.bits, truths_[n]);
-      }
-      const bool with_missing_blocks = (first + n) % rules_.missing_block_stride == 0;
-      judge_row(head, truths_[n], with_missing_blocks, tally);
-    }
-  }
+  certified_rows(*rules_.problem, rows, chunk, rules_.bits, head, truths_,
+                 [&](std::int64_t n, RowTruth& row) {
+                   judge_row(head, row, n % rules_.missing_block_stride == 0, tally);
+                 });
 }
 
 void RowJudge::judge_row(const HeadTruth& head, RowTruth& row, bool with_missing_blocks,
                          Tally& tally) {
-  if (!row.not_applicable.empty() || row.empty() || rules_.bits > 0) {
-    tally.merge(evaluate(head, row, with_missing_blocks));
-    return;
-  }
-  bool known = !has_infinite_radius(row);
   Tally result;
-  if (known) result = evaluate(head, row, with_missing_blocks);
+  const auto decide = [&] {
+    if (!is_certified(row)) return false;
+    result = evaluate(head, row, with_missing_blocks);
+    return !undecided(result.out) && !undecided(result.lse);
+  };
   unsigned used = 0;
-  for (unsigned bits = kFirstBits;
-       (!known || undecided(result.out) || undecided(result.lse)) && bits <= rules_.most_bits;
-       bits *= 2) {
-    used = bits;
+  bool decided = decide();
+  for (unsigned bits = kFirstBits; !decided && rules_.bits == 0 && bits <= kMostBits; bits *= 2) {
     interval_row(*rules_.problem, row.b, row.h, row.i, bits, row);
-    known = !has_infinite_radius(row);
-    if (known) result = evaluate(head, row, with_missing_blocks);
+    used = bits;
+    decided = decide();
   }
-  if (!known) result = undecided_row(row);
+  if (!is_certified(row)) result = undecided_row(row);
   result.escalated = used > 0;
   result.bits = used;
   tally.merge(result);
@@ -142,7 +123,8 @@ Tally RowJudge::evaluate(const HeadTruth& head, const RowTruth& row, bool with_m
     judge_empty(row, tally);
     return tally;
   }
-  bound_row(*rules_.contract, *rules_.problem, row, head.values(), head.values_stride(),
+  const double* values = head.values() + row.keys.first * head.values_stride();
+  bound_row(*rules_.contract, *rules_.problem, row, values, head.values_stride(),
             with_missing_blocks && rules_.out != nullptr, bound_);
   if (!bound_.not_applicable.empty()) return not_applicable(bound_.not_applicable);
   if (rules_.out != nullptr) {

@@ -7,6 +7,7 @@
 
 #include "oracle/case/case_file.hpp"
 #include "oracle/contract/bound.hpp"
+#include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/tally.hpp"
 
 namespace ringproof::oracle {
@@ -23,6 +24,8 @@ struct JudgeRules {
   std::int64_t missing_block_stride = 1;  // every so many rows (43) is computed as well
 };
 
+/// The rule of an out that is judged in the given type.
+OutputRule output_rule(const Contract&, DType judged);
 /// The LSE's rule: direct comparison where the bound contains the storage, else rounding to `stored`.
 OutputRule lse_rule(const Contract&, DType stored, double largest_magnitude);
 /// x * log2(e): the LSE in the base a contract may declare.
@@ -51,7 +54,7 @@ class RowJudge {
   void judge_lse(const RowTruth&, Tally&) const;
 
   const JudgeRules& rules_;
-  RowTruth truths_[HeadTruth::kRows];
+  RowBlock truths_;
   RowBound bound_;
 };
 

@@ -1,0 +1,206 @@
+#include "oracle/cli/arguments.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "oracle/case/error.hpp"
+#include "oracle/case/mapped_file.hpp"
+#include "oracle/cli/progress_bar.hpp"
+
+namespace ringproof::oracle::cli {
+
+namespace {
+
+constexpr unsigned kLeastBits = 64, kMostPrecisionBits = 65536;
+constexpr int kMostThreads = 1024;
+constexpr std::size_t kLargestContract = 1 << 20;
+
+AnswerKind answer_kind(const std::string& option, const std::string& word) {
+  for (const AnswerKind kind : {AnswerKind::out, AnswerKind::lse, AnswerKind::dq, AnswerKind::dk,
+                                AnswerKind::dv, AnswerKind::dbias, AnswerKind::dsinks}) {
+    if (word == name(kind)) return kind;
+  }
+  throw BadInput(option + ": \"" + word + "\" is no answer (out, lse, dq, dk, dv, dbias, dsinks)");
+}
+
+std::vector<AnswerKind> answer_kinds(const std::string& option,
+                                     const std::vector<std::string>& words) {
+  std::vector<AnswerKind> kinds;
+  for (const std::string& word : words) kinds.push_back(answer_kind(option, word));
+  return kinds;
+}
+
+}  // namespace
+
+std::string small_file(const std::string& path) {
+  const MappedFile file(path);
+  if (file.bytes().size() > kLargestContract) {
+    throw BadInput(path + ": larger than any contract (" + std::to_string(kLargestContract) +
+                   " bytes)");
+  }
+  const auto bytes = file.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void CaseArguments::add_to(CLI::App& app) {
+  app.add_option("CASE", files, "case files (safetensors)");
+  app.add_option_function<std::vector<std::string>>(
+         "--shards",
+         [this](const std::vector<std::string>& more) {
+           joined = true;
+           for (const std::string& file : more) {
+             if (!file.empty()) shards.push_back(file);
+           }
+         },
+         "the files are ranks of one problem")
+      ->expected(0, CLI::detail::expected_max_vector_size)
+      ->trigger_on_parse(false)
+      ->type_name("F...");
+  app.add_option("--contract", contract, "contract: a name, JSON text, or @FILE")->type_name("C");
+  app.add_option("--spec", spec, "spec file in place of the one in the case")->type_name("F");
+  app.add_option("--problem", problem, "file that holds the problem of the answer")->type_name("P");
+}
+
+std::vector<std::vector<std::string>> CaseArguments::cases() const {
+  std::vector<std::string> all = files;
+  all.insert(all.end(), shards.begin(), shards.end());
+  if (all.empty()) throw BadInput("no case file is named");
+  if (joined) return {all};
+  std::vector<std::vector<std::string>> cases;
+  for (const std::string& file : all) cases.push_back({file});
+  return cases;
+}
+
+Case CaseArguments::read(const std::vector<std::string>& paths) const {
+  const CaseOptions options{.spec_file = spec, .problem_file = problem};
+  return joined ? read_shards(paths, options) : read_case(paths.front(), options);
+}
+
+bool CaseArguments::has_contract(const Case& input) const {
+  return contract.has_value() || !input.problem.spec.contract.empty();
+}
+
+Contract CaseArguments::contract_of(const Case& input) const {
+  if (!has_contract(input)) {
+    throw BadInput(input.name + ": no contract is given (spec key \"contract\" or --contract)");
+  }
+  std::string text = contract.value_or(input.problem.spec.contract);
+  if (contract && text.starts_with('@')) text = small_file(text.substr(1));
+  try {
+    return read_contract(text, input.problem.spec);
+  } catch (const BadInput& error) {
+    throw BadInput(input.name + ": " + error.what());
+  }
+}
+
+void TruthArguments::add_to(CLI::App& app) {
+  app.add_option("--precision", precision, "fast, tight, or binary digits of interval arithmetic")
+      ->capture_default_str();
+  app.add_option("--threads", threads, "threads (default: one a processor)")
+      ->check(CLI::Range(1, kMostThreads));
+}
+
+Precision TruthArguments::fast_or_tight() const {
+  return precision == "tight" ? Precision::tight : Precision::fast;
+}
+
+unsigned TruthArguments::bits() const {
+  if (precision == "fast" || precision == "tight") return 0;
+  unsigned bits = 0;
+  const char* end = precision.data() + precision.size();
+  const auto [stop, error] = std::from_chars(precision.data(), end, bits);
+  if (error != std::errc() || stop != end || bits < kLeastBits || bits > kMostPrecisionBits) {
+    throw BadInput("--precision: \"" + precision + "\" is neither fast, tight nor a number from " +
+                   std::to_string(kLeastBits) + " to " + std::to_string(kMostPrecisionBits));
+  }
+  return bits;
+}
+
+WalkOptions TruthArguments::walk() const {
+  return {.precision = fast_or_tight(), .threads = threads, .progress = progress_bar()};
+}
+
+void CheckArguments::add_to(CLI::App& app) {
+  app.add_option("--only", only, "answers to judge, separated by commas")
+      ->delimiter(',')
+      ->type_name("out,lse,...");
+  app.add_option("--require", require, "answers that must be there")
+      ->delimiter(',')
+      ->type_name("out,lse,...");
+  app.add_option("--rows", rows, "judge K sampled query rows")
+      ->check(CLI::PositiveNumber)
+      ->type_name("K");
+  app.add_option("--seed", seed, "seed of the sample")->type_name("S")->capture_default_str();
+  app.add_option("--power", power, "a gain error of G must be detectable")
+      ->check(CLI::PositiveNumber)
+      ->type_name("G");
+}
+
+CheckOptions CheckArguments::options(const TruthArguments& truth) const {
+  CheckOptions options;
+  options.only = answer_kinds("--only", only);
+  options.require = answer_kinds("--require", require);
+  options.rows = rows;
+  options.seed = seed;
+  options.power = power;
+  options.bits = truth.bits();
+  options.walk = truth.walk();
+  return options;
+}
+
+void ReservedOptions::add(CLI::App& app, const std::string& name) {
+  options_.push_back(app.add_option(name)->expected(0, 1)->description("reserved")->group(""));
+}
+
+void ReservedOptions::refuse() const {
+  for (const CLI::Option* option : options_) {
+    if (option->count() > 0) {
+      throw BadInput(option->get_name() + ": reserved, not supported yet");
+    }
+  }
+}
+
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_-+./,:=@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string repeat_command(const std::string& verb, const std::vector<std::string>& files,
+                           const CaseArguments& from, const TruthArguments& truth,
+                           const CheckArguments& check) {
+  std::string command = "ringproof " + verb;
+  const auto add = [&](const std::string& option, const std::string& value) {
+    command += " " + option + " " + shell_word(value);
+  };
+  const auto joined_words = [](const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+    return text;
+  };
+  for (const std::string& file : files) command += " " + shell_word(file);
+  if (from.joined) command += " --shards";
+  if (from.contract) add("--contract", *from.contract);
+  if (from.spec) add("--spec", *from.spec);
+  if (from.problem) add("--problem", *from.problem);
+  if (!check.only.empty()) add("--only", joined_words(check.only));
+  if (!check.require.empty()) add("--require", joined_words(check.require));
+  if (check.rows) {
+    add("--rows", std::to_string(*check.rows));
+    add("--seed", std::to_string(check.seed));
+  }
+  if (check.power) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, *check.power).ptr;
+    add("--power", std::string(text, end));
+  }
+  if (truth.precision != "fast") add("--precision", truth.precision);
+  return command;
+}
+
+}  // namespace ringproof::oracle::cli

@@ -1,0 +1,73 @@
+// Arguments that several commands share, and what they mean to the libraries.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "oracle/judge/check.hpp"
+
+namespace ringproof::oracle::cli {
+
+/// Where cases come from.
+struct CaseArguments {
+  std::vector<std::string> files;
+  std::vector<std::string> shards;  // after --shards, in its place
+  bool joined = false;              // --shards was given: all files are ranks of one problem
+  std::optional<std::string> spec, problem, contract;
+
+  void add_to(CLI::App&);
+  /// One entry a case: its files.
+  std::vector<std::vector<std::string>> cases() const;
+  Case read(const std::vector<std::string>& files) const;
+  /// The contract of --contract (a name, JSON text, or @FILE), else the spec's. Throws BadInput.
+  Contract contract_of(const Case&) const;
+  bool has_contract(const Case&) const;
+};
+
+/// --precision fast|tight|BITS and --threads N.
+struct TruthArguments {
+  std::string precision = "fast";
+  int threads = 0;
+
+  void add_to(CLI::App&);
+  Precision fast_or_tight() const;
+  unsigned bits() const;  // 0: not interval arithmetic
+  WalkOptions walk() const;
+};
+
+/// What is judged, and how hard.
+struct CheckArguments {
+  std::vector<std::string> only, require;
+  std::optional<std::int64_t> rows;
+  std::uint64_t seed = 0;
+  std::optional<double> power;
+
+  void add_to(CLI::App&);
+  CheckOptions options(const TruthArguments&) const;
+};
+
+/// Options of later versions: accepted by the parser so that they can be refused by name.
+class ReservedOptions {
+ public:
+  void add(CLI::App&, const std::string& name);
+  /// Throws BadInput "--budget: reserved, not supported yet" for the first one given.
+  void refuse() const;
+
+ private:
+  std::vector<CLI::Option*> options_;
+};
+
+/// A word as a POSIX shell reads it back.
+std::string shell_word(const std::string&);
+
+/// The command line that judges the same again: files, contract, spec, rows, precision.
+std::string repeat_command(const std::string& verb, const std::vector<std::string>& files,
+                           const CaseArguments&, const TruthArguments&, const CheckArguments&);
+
+/// The text of a small file, for --contract @FILE. Throws BadInput naming it.
+std::string small_file(const std::string& path);
+
+}  // namespace ringproof::oracle::cli

@@ -1,0 +1,20 @@
+// The commands of `ringproof`: each adds its arguments to the parser and returns its exit code when run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace ringproof::oracle::cli {
+
+/// Set by the subcommand that was chosen; returns the exit code. Throws BadInput for bad input and usage.
+using Command = std::function<int()>;
+
+void add_check(CLI::App& program, Command& chosen);
+void add_truth(CLI::App& program, Command& chosen);
+void add_explain(CLI::App& program, Command& chosen);
+void add_contracts(CLI::App& program, Command& chosen);
+
+/// Prints "ringproof: MESSAGE" to standard error.
+void print_error(const std::string& message);
+
+}  // namespace ringproof::oracle::cli

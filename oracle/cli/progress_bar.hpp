@@ -1,0 +1,12 @@
+// A bar on a terminal for work of more than two seconds; nothing anywhere else.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace ringproof::oracle::cli {
+
+/// A function of (rows done, rows in all) for WalkOptions::progress; empty if standard error is no terminal.
+std::function<void(std::int64_t, std::int64_t)> progress_bar();
+
+}  // namespace ringproof::oracle::cli

@@ -1,0 +1,183 @@
+#include "oracle/report/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace ringproof::oracle {
+
+namespace {
+
+/// The shortest decimal that reads back as the same number of the type.
+std::string number(DType type, double x) {
+  return type == DType::f64 ? fmt::format("{}", x) : fmt::format("{}", static_cast<float>(x));
+}
+
+/// A figure of two digits.
+std::string figure(double x) { return fmt::format("{:.2g}", x); }
+
+std::string box_text(const AnswerReport& answer, const Box& box) {
+  if (std::isnan(box.low)) return "NaN";
+  // The LSE's ends are binary64 numbers whatever type the answer is stored in.
+  const auto end = [&](double x) {
+    return answer.kind == AnswerKind::lse ? fmt::format("{:.12g}", x)
+                                          : number(answer.judged_type, x);
+  };
+  return fmt::format("[{}, {}]", end(box.low), end(box.high));
+}
+
+std::string element_text(const AnswerReport& answer, const Element& element) {
+  const std::int64_t column = answer.kind == AnswerKind::lse ? -1 : element.column;
+  return fmt::format("worst {}: {}, accepted {}, error over bound {:.3g}",
+                     place(element.row, column), number(answer.judged_type, element.answer),
+                     box_text(answer, element.accepted), element.error_over_bound);
+}
+
+/// What was counted beside the elements that passed.
+std::string counts_text(const AnswerReport& answer) {
+  const TensorTally& tally = answer.tally;
+  std::string text = fmt::format("{} elements in {} rows ({})", tally.elements, tally.rows,
+                                 name(answer.judged_type));
+  if (tally.failed > 0) text += fmt::format(", {} refused", tally.failed);
+  if (tally.functional_failed > 0) {
+    text += fmt::format(", {} rows refused by their functional", tally.functional_failed);
+  }
+  if (tally.undecided + tally.functional_undecided > 0) {
+    text += fmt::format(", {} undecided", tally.undecided + tally.functional_undecided);
+  }
+  if (tally.unbounded > 0) text += fmt::format(", {} without a bound", tally.unbounded);
+  if (tally.unconstrained > 0) {
+    text += fmt::format(", {} empty rows that may hold anything", tally.unconstrained);
+  }
+  return text;
+}
+
+void append_answer(std::string& text, const AnswerReport& answer) {
+  const auto line = [&](std::string_view what) { text += fmt::format("            {}\n", what); };
+  text += fmt::format("  {:<9} {}", name(answer.kind), word(answer.verdict));
+  if (!answer.reason.empty()) text += fmt::format(" ({})", answer.reason);
+  text += "\n";
+  const TensorTally& tally = answer.tally;
+  if (tally.elements + tally.unbounded > 0) line(counts_text(answer));
+  if (tally.worst_element) line(element_text(answer, *tally.worst_element));
+  if (tally.worst_functional) {
+    const Functional& functional = *tally.worst_functional;
+    line(fmt::format("worst functional {}: {}, accepted up to {}, error over bound {:.3g}",
+                     place(functional.row, -1), figure(functional.value), figure(functional.bound),
+                     functional.error_over_bound()));
+  }
+  if (tally.not_applicable > 0) {
+    line(fmt::format("not applicable on {} rows: {}", tally.not_applicable,
+                     tally.why_not_applicable));
+  }
+}
+
+std::string share(std::string_view what, const Vacuity& vacuity) {
+  if (vacuity.differ == 0) return fmt::format("{} is the truth", what);
+  return fmt::format(
+      "{} {:.3g} %", what,
+      100.0 * static_cast<double>(vacuity.pass) / static_cast<double>(vacuity.differ));
+}
+
+/// The power line: what the judged rows would have refused.
+std::string power_text(const Report& report) {
+  std::string text;
+  const auto add = [&](std::string part) { text += (text.empty() ? "" : "; ") + part; };
+  const PowerTally& power = report.power;
+  const AnswerReport* out = report.find(AnswerKind::out);
+  const AnswerReport* lse = report.find(AnswerKind::lse);
+  if (out != nullptr && out->tally.elements > 0) {
+    add(std::isfinite(power.gain) ? fmt::format("refuses gain errors from {}", figure(power.gain))
+                                  : "refuses no gain error");
+  }
+  if (lse != nullptr && lse->tally.elements > 0) {
+    add(power.missing_mass_lse < 1
+            ? fmt::format("missing mass from {} by lse", figure(power.missing_mass_lse))
+            : "no missing mass by lse");
+  }
+  if (out != nullptr && out->tally.elements > 0) {
+    add(power.missing_block > 0 ? fmt::format("missing blocks of {} keys (mass up to {}) by out",
+                                              power.missing_block, figure(power.missing_mass_out))
+                                : "no missing block by out");
+    add(fmt::format("would pass on elements: {}, {}, {}", share("zeros", out->tally.zeros),
+                    share("mean(V)", out->tally.mean), share("twice", out->tally.twice)));
+  }
+  return text;
+}
+
+std::string rows_text(const Report& report) {
+  std::string text = fmt::format("{} of {}", report.rows_judged, report.rows_total);
+  if (report.escalated > 0) {
+    text += fmt::format("; {} escalated to interval arithmetic, up to {} bits", report.escalated,
+                        report.bits);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string place(const Row& row, std::int64_t column) {
+  std::string text = fmt::format("[b {}, h {}, i {}", row.b, row.h, row.i);
+  if (column >= 0) text += fmt::format(", c {}", column);
+  return text + "]";
+}
+
+std::string to_text(const Report& report, const std::string& repeat) {
+  std::string text = fmt::format("{}  {}", word(report.verdict), report.case_name);
+  if (!report.reason.empty()) text += fmt::format(" ({})", report.reason);
+  text += "\n";
+  for (const AnswerReport& answer : report.answers) append_answer(text, answer);
+  if (report.rows_judged > 0) text += fmt::format("  rows      {}\n", rows_text(report));
+  if (!report.contract_name.empty()) {
+    text += fmt::format("  contract  {} ({})\n", report.contract_name, report.contract_hash);
+  }
+  if (const std::string power = power_text(report); !power.empty()) {
+    text += fmt::format("  power     {}\n", power);
+  }
+  if (!repeat.empty()) text += fmt::format("  repeat    {}\n", repeat);
+  return text;
+}
+
+std::string to_text(const Report& report, std::span<const Explanation> explanations) {
+  std::string text;
+  std::string explained;
+  for (const Explanation& one : explanations) {
+    text += fmt::format("  class     {}", one.id);
+    if (!one.variant.empty()) text += fmt::format(" {}", one.variant);
+    if (!one.not_evaluated.empty()) {
+      text += fmt::format(": not evaluated, {}\n", one.not_evaluated);
+    } else if (one.explained) {
+      explained = one.id;
+      text += fmt::format(": all {} elements of out lie in its box\n", one.elements);
+    } else {
+      text += fmt::format(": refuted by {} of {} elements of out, first {}\n", one.outside,
+                          one.elements, place(one.refuting->row, one.refuting->column));
+    }
+  }
+  if (!explained.empty()) {
+    text += fmt::format("explained by {} (consistent with it, no proof of it)\n", explained);
+    const AnswerReport* lse = report.find(AnswerKind::lse);
+    if (lse != nullptr && lse->verdict == Verdict::fail) {
+      text += fmt::format("{} says nothing about lse, which is refused as well\n", explained);
+    }
+  } else if (report.verdict == Verdict::fail) {
+    text += "explained by no class this build knows\n";
+  }
+  return text;
+}
+
+std::string summary(std::span<const Verdict> verdicts) {
+  constexpr std::array kOrder{Verdict::bad_input, Verdict::fail, Verdict::suspect,
+                              Verdict::undecided, Verdict::pass, Verdict::skipped};
+  std::string counts;
+  for (const Verdict verdict : kOrder) {
+    const auto count = std::count(verdicts.begin(), verdicts.end(), verdict);
+    if (count == 0) continue;
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, word(verdict));
+  }
+  return fmt::format("{} cases: {}\n", verdicts.size(), counts);
+}
+
+}  // namespace ringproof::oracle
