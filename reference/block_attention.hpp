@@ -1,5 +1,6 @@
-// One rank's queries against one block of keys: the scores of a head, and their way into the states.
-// The scores of one head, [b, b], are the largest thing a rank ever holds of the N x N matrix.
+// One rank's queries against one block of keys: the scores of a head, and their way into the
+// states. The scores of one head, [b, b], are the largest thing a rank ever holds of the N x N
+// matrix.
 #pragma once
 
 #include "reference/online_softmax.hpp"
@@ -22,8 +23,8 @@ std::vector<Head> all_heads(const Problem<Real>& problem) {
   return heads;
 }
 
-/// S = Q K^T under the score rule, [queries of the rank, keys of the block]; minus infinity where the
-/// query does not see the key. Nothing of an invisible key is read.
+/// S = Q K^T under the score rule, [queries of the rank, keys of the block]; minus infinity where
+/// the query does not see the key. Nothing of an invisible key is read.
 template <class Real>
 Matrix<Real> scores(const Problem<Real>& problem, const Head& head, const QueryShard<Real>& queries,
                     const KeyBlock<Real>& block) {

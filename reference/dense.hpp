@@ -1,4 +1,5 @@
-// Dense softmax attention, the definition itself: all scores of a row, their maximum, their weights.
+// Dense softmax attention, the definition itself: all scores of a row, their maximum, their
+// weights.
 //   out = sum_j exp(s_j - m) v_j / sum_j exp(s_j - m)
 // Nothing is streamed here. The ring must give the same function (tests), by another road.
 #pragma once

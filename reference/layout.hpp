@@ -2,8 +2,9 @@
 //   contiguous: N rows are cut into P chunks, rank r owns chunk r
 //   zigzag:     they are cut into 2 P chunks, rank r owns chunks r and 2 P - 1 - r
 //   striped:    rank r owns the rows with row mod P = r
-// Pure integer functions. (rank, slot) -> row and row -> (owner, slot) are inverse to each other, and
-// the slots of a rank ascend with its rows. P need not divide N; with P > N some ranks own nothing.
+// Pure integer functions. (rank, slot) -> row and row -> (owner, slot) are inverse to each other,
+// and the slots of a rank ascend with its rows. P need not divide N; with P > N some ranks own
+// nothing.
 #pragma once
 
 #include <vector>
@@ -21,7 +22,8 @@ struct Sharding {
   Index ranks = 1;  // P
 };
 
-/// First row of chunk c, if `rows` rows are cut into `chunks` chunks whose sizes differ by one at most.
+/// First row of chunk c, if `rows` rows are cut into `chunks` chunks whose sizes differ by one at
+/// most.
 constexpr Index chunk_begin(Index rows, Index chunks, Index c) { return c * rows / chunks; }
 
 /// The chunk that holds a row: the largest c with chunk_begin(c) <= row.

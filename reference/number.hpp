@@ -1,7 +1,7 @@
 // What attention asks of a number type beyond + - * / and <. Nothing here knows about attention.
-// The weight of a score s is exponential(s): e^s for the floating types and for any type that brings
-// its own exp. A type on which e^s is not computable specialises Number with another base; every
-// statement of this folder holds in every base (the tests use exact rationals with base 2).
+// The weight of a score s is exponential(s): e^s for the floating types and for any type that
+// brings its own exp. A type on which e^s is not computable specialises Number with another base;
+// every statement of this folder holds in every base (the tests use exact rationals with base 2).
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,8 @@ struct Number {
   static Real minus_infinity() { return -std::numeric_limits<Real>::infinity(); }
   static Real not_a_number() { return std::numeric_limits<Real>::quiet_NaN(); }
 
-  /// Weight of a score. float goes through double: one rounding, whatever the C library's expf does.
+  /// Weight of a score. float goes through double: one rounding, whatever the C library's expf
+  /// does.
   static Real exponential(const Real& x) {
     using std::exp;
     if constexpr (std::same_as<Real, float>) {
@@ -38,7 +39,8 @@ struct Number {
     }
   }
 
-  /// tanh of C libraries errs by up to 2.3 units in the last place, so the wider type is used here too.
+  /// tanh of C libraries errs by up to 2.3 units in the last place, so the wider type is used here
+  /// too.
   static Real hyperbolic_tangent(const Real& x) {
     using std::tanh;
     if constexpr (std::floating_point<Real>) {

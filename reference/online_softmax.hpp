@@ -1,5 +1,5 @@
 // The online softmax: the state (m, l, o) of one query row, and what may be done with it.
-//   m = largest score so far,  l = sum exp(s - m),  o = sum exp(s - m) v        (o is not normalised)
+//   m = largest score so far,  l = sum exp(s - m),  o = sum exp(s - m) v     (o is not divided by l)
 // absorb() folds a block of keys in, merge() joins two states, finish() divides, once, at the end.
 // The order of blocks does not matter in real arithmetic: states under merge() are a commutative
 // monoid whose neutral element is the state of no key, (-infinity, 0, 0).
@@ -112,15 +112,16 @@ void finish(const RowState<Real>& state, const Real& nothing, std::span<Real> ou
   }
 }
 
-/// A finished partial result, as kernels hand it over that normalise at once: out = o / l and the LSE.
+/// A finished partial result, as kernels hand it over that normalise at once: out = o / l and the
+/// LSE.
 template <class Real>
 struct NormalizedPartial {
   std::vector<Real> out;  // [Dv]
   Real lse = Number<Real>::minus_infinity();
 };
 
-/// Joins normalised partials. Averaging them would be wrong, because each forgot how much mass stood
-/// under its division; the LSE remembers it: the weights are exp(lse - joined lse).
+/// Joins normalised partials. Averaging them would be wrong, because each forgot how much mass
+/// stood under its division; the LSE remembers it: the weights are exp(lse - joined lse).
 template <class Real>
 NormalizedPartial<Real> merge(const NormalizedPartial<Real>& a, const NormalizedPartial<Real>& b) {
   const Real m = larger(a.lse, b.lse);

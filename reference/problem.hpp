@@ -1,9 +1,11 @@
 // One attention problem: the tensors, and everything that decides who attends to whom.
-// A plain value that owns no tensor. It is what all tiers agree on: the description (sizes, positions,
-// documents, masks) is known to every rank, while q, k and v are what a ring deals out (shard.hpp).
+// A plain value that owns no tensor. It is what all tiers agree on: the description (sizes,
+// positions, documents, masks) is known to every rank, while q, k and v are what a ring deals out
+// (shard.hpp).
 //
 //   Problem<float> problem{.queries = 8, .keys = 8, .head_dim = 4, .value_dim = 4,
-//                          .q = row_major<float>(q, {1, 1, 8, 4}), ..., .scale = 0.5f, .causal = true};
+//                          .q = row_major<float>(q, {1, 1, 8, 4}), .k = ..., .v = ...,
+//                          .scale = 0.5f, .causal = true};
 //   Answer<float> answer = dense_attention(problem);
 #pragma once
 

@@ -1,6 +1,7 @@
-// Ring attention, all ranks in one process, in lockstep. Each line L1 ... L8 of the document's inner
-// loop is one statement here, in the document's order; what the document says of "every device" is a
-// loop over the ranks. No threads and no overlap: what runs at the same time is the other tiers' matter.
+// Ring attention, all ranks in one process, in lockstep. Each line L1 ... L8 of the document's
+// inner loop is one statement here, in the document's order; what the document says of "every
+// device" is a loop over the ranks. No threads and no overlap: what runs at the same time is the
+// other tiers' matter.
 //
 //   L1  state = (m = -inf, l = 0, o = 0)
 //   L2  kv = (K_i, V_i)
@@ -51,9 +52,9 @@ void wait_all(std::vector<KeyBlock<Real>>& kv, std::vector<KeyBlock<Real>>& next
   }
 }
 
-/// The inner loop. `shard` is taken over: a caller that moves it in keeps no keys, and a rank then holds
-/// two blocks, the one it computes with and the one that arrives; a caller that keeps its shards (the
-/// backward pass needs them) pays for a third.
+/// The inner loop. `shard` is taken over: a caller that moves it in keeps no keys, and a rank then
+/// holds two blocks, the one it computes with and the one that arrives; a caller that keeps its
+/// shards (the backward pass needs them) pays for a third.
 template <class Real>
 std::vector<ShardAnswer<Real>> ring(const Problem<Real>& problem, Direction direction,
                                     std::vector<Shard<Real>> shard, Trace& trace) {

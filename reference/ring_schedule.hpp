@@ -1,6 +1,6 @@
 // The ring as pure functions on integers: which block a rank holds at a step, and whom it talks to.
 // Ranks and blocks carry the same numbers: block r is the keys and values that rank r owns.
-//   down: at step t rank r holds block (r - t) mod P and sends to r + 1   (the document's direction)
+//   down: at step t rank r holds block (r - t) mod P and sends to r + 1  (the document's direction)
 //   up:   at step t rank r holds block (r + t) mod P and sends to r - 1
 #pragma once
 

@@ -1,3 +1,4 @@
+// Balance of causal rings, counted and compared with formulas derived by hand (C17, C18).
 #include "reference/balance.hpp"
 
 #include "reference/mask.hpp"
@@ -71,7 +72,7 @@ TEST_CASE(
     CHECK(work.idle_fraction() < 0.5);
     previous = work.idle_fraction();
     // Exactly: 1 - (b P + 1) / (b + 1 + 2 b (P - 1)), so short of 1/2 by less than 1 / P.
-    CHECK(0.5 - work.idle_fraction() < 1.0 / static_cast<double>(P));
+    CHECK(0.5 - work.idle_fraction() < 1 / static_cast<double>(P));
   }
 }
 
@@ -104,10 +105,11 @@ TEST_CASE(
 }
 
 TEST_CASE("C18: for every N and P both balanced layouts keep max/mean <= 1 + 2/b, b = N/P") {
-  // Zig-zag: with chunk ends at the real numbers a N / (2 P) both chunks of a rank together hold exactly
-  // the mean, N (N + 1) / (2 P); rounding down a chunk's begin x adds less than x + 1/2, and the two
-  // begins of a rank sum to less than N. Striped: a rank's rows see at most N, N - P, N - 2 P ... keys,
-  // together at most N + N^2 / (2 P). Either way at most N more than the mean, a share of 2 P / N.
+  // Zig-zag: with chunk ends at the real numbers a N / (2 P) both chunks of a rank together hold
+  // exactly the mean, N (N + 1) / (2 P); rounding down a chunk's begin x adds less than x + 1/2,
+  // and the two begins of a rank sum to less than N. Striped: a rank's rows see at most N, N - P, N
+  // - 2 P ... keys, together at most N + N^2 / (2 P). Either way at most N more than the mean, a
+  // share of 2 P / N.
   Index wrong = 0;
   for (Index P = 1; P <= 12; ++P) {
     for (Index rows = 1; rows <= 80; ++rows) {
@@ -128,7 +130,7 @@ TEST_CASE("C18: both balanced layouts beat the contiguous one, by almost two") {
       const Workload work = workload({layout, P * b, P}, kCausal, Direction::down);
       CHECK(work.total() == naive.total());
       CHECK(work.duration() < naive.duration());
-      CHECK(work.idle_fraction() < 0.05);
+      CHECK(20 * work.idle_fraction() < 1);
     }
   }
 }

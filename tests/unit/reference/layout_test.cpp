@@ -1,3 +1,4 @@
+// Layouts are bijections, and scatter and gather follow them (C1); exhaustive on small sizes.
 #include "reference/layout.hpp"
 
 #include <set>

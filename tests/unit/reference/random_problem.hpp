@@ -1,6 +1,7 @@
 // Random attention problems over every forward semantics, for any number type.
-// A Description holds integers only, so RapidCheck can draw, print and shrink it; build() turns it into
-// tensors of small dyadic numbers (for Exact: integers), drawn from the description's own seed.
+// A Description holds integers only, so RapidCheck can draw, print and shrink it; build() turns it
+// into tensors of small dyadic numbers (for Exact: integers), drawn from the description's own
+// seed.
 #pragma once
 
 #include <rapidcheck.h>

@@ -1,3 +1,4 @@
+// The ring as integer functions (C5, C6, C7), exhaustive for up to 64 ranks.
 #include "reference/ring_schedule.hpp"
 
 #include <set>

@@ -1,3 +1,4 @@
+// The whole ring against dense softmax in exact arithmetic, over random problems.
 #include "reference/ring.hpp"
 
 #include "reference/dense.hpp"

@@ -1,0 +1,37 @@
+// From an Answer to a file that `ringproof check` judges without a flag: the way out of every tier.
+// Here a tier says what it did, and nothing better: the type it computed in, the number of ranks
+// whose partial results were merged, the roundings its loading of scaled inputs costs.
+#pragma once
+
+#include <string>
+
+#include "reference/cli/case_problem.hpp"
+#include "reference/ring.hpp"
+
+namespace ringproof::reference {
+
+/// The type in which a case is computed. fp64 if any number of the problem needs it, else fp32.
+enum class Arithmetic { fp32, fp64 };
+Arithmetic arithmetic_for(const CaseInput& input);
+
+/// Storage type of `out`: the 16-bit type of q where all of q, k, v have it (or 8 bits) and nothing
+/// is rescaled; otherwise the type computed in. lse is always stored in the type computed in.
+oracle::DType output_type(const CaseInput& input);
+
+/// The numeric contract of this tier on this input: a name, or a JSON object where a name says too
+/// little.
+std::string contract_for(const CaseInput& input, Index ranks);
+
+/// Writes out and lse to `path`, complete or not at all. The file names the problem beside it;
+/// where the problem file cannot serve as one (another folder, or answers of its own) it carries
+/// the problem.
+template <class Real>
+void write_answer(const CaseInput& input, const RingPlan& plan, const Answer<Real>& answer,
+                  const std::string& path);
+
+extern template void write_answer(const CaseInput&, const RingPlan&, const Answer<float>&,
+                                  const std::string&);
+extern template void write_answer(const CaseInput&, const RingPlan&, const Answer<double>&,
+                                  const std::string&);
+
+}  // namespace ringproof::reference

@@ -1,0 +1,195 @@
+// ringproof-reference: runs the scalar tier on a case file, or prints the ring's schedule.
+//   ringproof-reference CASE -o OUT [--ranks P] [--layout L] [--order down|up] [--trace F]
+//   ringproof-reference schedule --ranks P --layout L --mask M [--tokens N] [--format F]
+// Exit status 2 for bad input or usage; then nothing has been written.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <new>
+
+#include "oracle/case/error.hpp"
+#include "reference/cli/answer_file.hpp"
+#include "reference/cli/schedule.hpp"
+
+namespace {
+
+using namespace ringproof;
+using namespace ringproof::reference;
+
+/// All ranks take turns in this one process; more of them than this only costs time.
+constexpr Index kMostRanks = 4096;
+
+const std::map<std::string, Layout> kLayouts{
+    {"contiguous", Layout::contiguous}, {"zigzag", Layout::zigzag}, {"striped", Layout::striped}};
+const std::map<std::string, Direction> kDirections{{"down", Direction::down},
+                                                   {"up", Direction::up}};
+
+struct RunOptions {
+  std::string case_path, out_path, trace_path;
+  oracle::CaseOptions files;
+  RingPlan plan;
+  bool backward = false;
+};
+
+struct ScheduleOptions {
+  Index ranks = 4, tokens = 0, row_bytes = 512;
+  Layout layout = Layout::contiguous;
+  Direction direction = Direction::down;
+  std::string mask = "full", format = "text", out_path;
+};
+
+void add_ring_options(CLI::App& app, Index& ranks, Layout& layout, Direction& direction) {
+  app.add_option("--ranks", ranks, "ranks in the ring (P)")
+      ->check(CLI::Range(Index{1}, kMostRanks));
+  app.add_option("--layout", layout, "which rows a rank owns: contiguous, zigzag, striped")
+      ->transform(CLI::CheckedTransformer(kLayouts));
+  app.add_option("--order", direction, "at step t rank r holds block r - t (down) or r + t (up)")
+      ->transform(CLI::CheckedTransformer(kDirections));
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw oracle::BadInput(path + ": " + what);
+}
+
+/// Writes text to a file, or to standard output if no file is named.
+void write_text(const std::string& path, const std::string& text) {
+  if (path.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return;
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) refuse(path, "cannot be written");
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
+/// The trace is written first, under a name of its own, and gets its own name when the answer is
+/// there.
+void write_results(const CaseInput& input, const RunOptions& options, const auto& answer,
+                   const Trace& trace) {
+  if (options.trace_path.empty()) {
+    write_answer(input, options.plan, answer, options.out_path);
+    return;
+  }
+  const std::string part = options.trace_path + ".part";
+  std::error_code ignored;
+  try {
+    std::ofstream file(part, std::ios::binary);
+    write_trace(file, trace);
+    file.close();
+    if (!file) refuse(options.trace_path, "cannot be written");
+    write_answer(input, options.plan, answer, options.out_path);
+    std::filesystem::rename(part, options.trace_path);
+  } catch (...) {
+    std::filesystem::remove(part, ignored);
+    throw;
+  }
+}
+
+template <class Real>
+void run_case(const CaseInput& input, const RunOptions& options) {
+  const CaseProblem<Real> owned(input);
+  const Problem<Real> problem = owned.problem();
+  Trace trace;
+  const Answer<Real> answer = ring_attention(problem, options.plan, trace);
+  write_results(input, options, answer, trace);
+
+  Index bytes = 0, pairs = 0;
+  for (const TraceEvent& event : trace) {
+    if (event.action == Action::post) bytes += event.bytes;
+    pairs += event.pairs;
+  }
+  fmt::print("{}: out and lse of {} queries x {} keys, {} heads, {}; {} visible pairs\n",
+             options.out_path, problem.queries, problem.keys, problem.batches * problem.heads,
+             contract_for(input, options.plan.ranks), pairs);
+  fmt::print("ring: {} ranks, {}, order {}; {} transfers, {} bytes in all\n", options.plan.ranks,
+             word_of(options.plan.layout), word_of(options.plan.direction),
+             options.plan.ranks * (options.plan.ranks - 1), bytes);
+}
+
+void run(const RunOptions& options) {
+  if (options.backward) refuse("--backward", "reserved, not supported yet");
+  const CaseInput input = read_input(options.case_path, options.files);
+  if (same_file(options.out_path, options.case_path) ||
+      same_file(options.out_path, input.files.problem().path)) {
+    refuse(options.out_path, "is the input; the answer needs a file of its own");
+  }
+  if (arithmetic_for(input) == Arithmetic::fp64) {
+    run_case<double>(input, options);
+  } else {
+    run_case<float>(input, options);
+  }
+}
+
+void print_schedule(const ScheduleOptions& options) {
+  PositionMask mask;
+  if (!parse_mask(options.mask, mask)) {
+    refuse("--mask " + options.mask,
+           "is none of full, causal, window:L, window:L,R, causal+window:L");
+  }
+  const Index tokens = options.tokens == 0 ? 8 * options.ranks : options.tokens;
+  const Schedule schedule = make_schedule({options.layout, tokens, options.ranks},
+                                          options.direction, mask, options.row_bytes);
+  write_text(options.out_path, options.format == "json"  ? schedule_json(schedule)
+                               : options.format == "svg" ? schedule_svg(schedule)
+                                                         : schedule_text(schedule));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  CLI::App app{"Ring attention, all ranks in one process: the scalar tier of ringproof"};
+  RunOptions run_options;
+  app.add_option("case", run_options.case_path, "case file with the problem (safetensors)");
+  app.add_option("-o,--output", run_options.out_path, "file for the answer");
+  app.add_option("--trace", run_options.trace_path, "file for the trace, JSON lines");
+  app.add_option("--spec", run_options.files.spec_file, "file with the spec of the case");
+  app.add_option("--problem", run_options.files.problem_file, "file with the problem of the case");
+  app.add_flag("--backward", run_options.backward, "reserved");
+  add_ring_options(app, run_options.plan.ranks, run_options.plan.layout,
+                   run_options.plan.direction);
+
+  ScheduleOptions schedule;
+  CLI::App& command = *app.add_subcommand("schedule", "who holds what at each step");
+  add_ring_options(command, schedule.ranks, schedule.layout, schedule.direction);
+  command.add_option("--mask", schedule.mask, "full, causal, window:L[,R], causal+window:L");
+  command.add_option("--tokens", schedule.tokens, "tokens (N); default 8 a rank")
+      ->check(CLI::Range(Index{1}, Index{1} << 24));
+  command.add_option("--row-bytes", schedule.row_bytes, "bytes of one key and its value")
+      ->check(CLI::Range(Index{1}, Index{1} << 24));
+  command.add_option("--format", schedule.format, "text, json or svg")
+      ->check(CLI::IsMember({"text", "json", "svg"}));
+  command.add_option("-o,--output", schedule.out_path, "file instead of standard output");
+
+  try {
+    app.parse(argc, argv);
+    if (!command && (run_options.case_path.empty() || run_options.out_path.empty())) {
+      throw CLI::ValidationError("a case and -o OUT are needed, or the command schedule");
+    }
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (command) {
+    print_schedule(schedule);
+  } else {
+    run(run_options);
+  }
+  return 0;
+} catch (const oracle::BadInput& error) {
+  fmt::print(stderr, "ringproof-reference: {}\n", error.what());
+  return 2;
+} catch (const std::filesystem::filesystem_error& error) {
+  fmt::print(stderr, "ringproof-reference: {}\n", error.what());
+  return 2;
+} catch (const std::bad_alloc&) {
+  fmt::print(stderr, "ringproof-reference: not enough memory\n");
+  return 2;
+}
