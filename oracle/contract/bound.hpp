@@ -2,6 +2,7 @@
 // T1F (26) and T3 (25) of docs/contract.md, and what the row could have refused (42)-(44).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,0 +1,35 @@
+// What one row could have refused, (42)-(44) of docs/contract.md.
+#pragma once
+
+#include <vector>
+
+#include "oracle/contract/bound.hpp"
+#include "oracle/contract/theorems.hpp"
+
+namespace ringproof::oracle {
+
+/// Everything bound_row() knows about one row when it has its bounds.
+struct BoundedRow {
+  const RowBudget& row;
+  const std::vector<FormSums>& forms;  // the first `form_count` hold the merge forms
+  std::size_t form_count;
+  const ValueRows& rows;
+  const ColumnRange& range;
+  const double* out;               // [Dv] the truth
+  const std::vector<char>& exact;  // [Dv] columns under (26a)
+};
+
+/// Gain, zeros, mean and twice from the bounds of the elements and of the functional; (42), (44).
+void element_power(const BoundedRow&, const RowBound&, double largest_lse, RowPower&);
+
+/// Scratch of missing_blocks(), and what it finds. (43)
+struct BlockSums {
+  std::vector<double> values;  // [blocks, Dv] sum over the block of p v
+  std::vector<double> weight;  // [blocks] W_S
+};
+void missing_blocks(const BoundedRow&, const RowBound&, std::int64_t first_key, BlockSums&,
+                    RowPower&);
+/// Block lengths are powers of two from here on; on rows shorter than two such blocks, from one key on.
+constexpr std::int64_t kSmallestBlock = 64;
+
+}  // namespace ringproof::oracle

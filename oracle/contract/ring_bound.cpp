@@ -1,0 +1,114 @@
+// T1R, (23) (ring_bound.hpp).
+#include "oracle/contract/ring_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringproof::oracle {
+
+namespace {
+
+// Below this a weight may have lost digits; such rows keep (21) and (22).
+constexpr double kSmallestWeight = 0x1p-900;
+
+/// The factors that one merge puts on the running sum and on the partial it adds. (23)
+struct MergeFactors {
+  double partial;   // s
+  double running;   // de
+  double of_exp;    // the part of al1, al2 that no weight changes
+  double of_ratio;  // expm1(hat u_sm), or 0
+  double slack;
+
+  MergeFactors(const RowBudget& row, const MergeBudget& budget) {
+    const Contract& c = *row.contract;
+    const bool lse = budget.form == Merge::lse_sequential;
+    const double us = row.softmax_hat;
+    partial = (lse ? row.division : 0.0) + hat(c.partials.o_u);
+    running = (lse ? us : hat(c.pv.u)) + hat(c.partials.run_u);
+    of_exp = lse ? row.exp_hat + us : hat(c.pv.u);
+    of_ratio = lse ? std::expm1(us) : 0.0;
+    slack = 2 * budget.sums.largest;
+  }
+  /// al1 or al2 for a part that holds `weight` of `total`.
+  double merge(double total, double weight) const {
+    return of_exp + of_ratio * (std::log(total / weight) + slack);
+  }
+};
+
+}  // namespace
+
+void ring_sums(const RowBudget& row, const FormSums& form, const ValueRows& rows,
+               std::int64_t steps, RingSums& sums) {
+  sums.steps = steps;
+  const std::int64_t size = steps * rows.columns;
+  for (auto* array : {&sums.signed_sum, &sums.common, &sums.numerator}) {
+    fit(*array, size);
+    std::fill_n(array->begin(), size, 0.0);
+  }
+  fit(sums.weight, steps);
+  std::fill_n(sums.weight.begin(), steps, 0.0);
+  sums.keys.assign(static_cast<std::size_t>(steps), 0);
+  numerator_weights(form.budget.view(row.keys), form.budget.numerator_before, sums.key_weights);
+  const auto& step = sums.step_of_key;
+  for (std::int64_t first = 0, last = 0; first < rows.visible; first = last) {
+    const auto r = static_cast<std::size_t>(step[static_cast<std::size_t>(first)]);
+    for (; last < rows.visible &&
+           step[static_cast<std::size_t>(last)] == step[static_cast<std::size_t>(first)];
+         ++last) {
+      sums.weight[r] += row.keys.p[static_cast<std::size_t>(last)];
+    }
+    sums.keys[r] += last - first;
+    const auto place = static_cast<std::int64_t>(r) * rows.columns;
+    add_weighted_values(rows, row.keys.p.data(), first, last, false,
+                        sums.signed_sum.data() + place);
+    add_weighted_values(rows, form.weights.common.data(), first, last, true,
+                        sums.common.data() + place);
+    add_weighted_values(rows, sums.key_weights.data(), first, last, true,
+                        sums.numerator.data() + place);
+  }
+}
+
+double ring_column_bound(const RowBudget& row, const FormSums& form, const ColumnRange& range,
+                         const RingSums& sums, double out, std::int64_t columns,
+                         std::int64_t column) {
+  const MergeBudget& budget = form.budget;
+  const bool covered = budget.form == Merge::unnormalized || budget.form == Merge::lse_sequential;
+  if (!covered || !(form.denominator > 0)) return HUGE_VAL;
+  const MergeFactors factors(row, budget);
+  double E = 0, X = 0, k = 0, weight = 0;  // E_t, X_t, k_t, W of the steps so far
+  bool started = false;
+  for (std::int64_t t = 0; t < sums.steps; ++t) {
+    const auto step = static_cast<std::size_t>(t);
+    if (sums.keys[step] == 0) continue;  // an empty rank changes nothing
+    if (sums.weight[step] < kSmallestWeight) return HUGE_VAL;
+    const auto place = static_cast<std::size_t>(t * columns + column);
+    const double N = std::fabs(sums.signed_sum[place]) + sums.common[place];
+    const double of_partial = std::exp(factors.partial) * sums.numerator[place] +
+                              std::expm1(factors.partial) * N;  // Eh_t
+    if (!started) {
+      E = of_partial;
+    } else {
+      const double total = weight + sums.weight[step];
+      const double al1 = factors.merge(total, weight);
+      const double al2 = factors.merge(total, sums.weight[step]);
+      const double merged = std::exp(al1) * E + std::expm1(al1) * (std::fabs(X) + k) +
+                            std::exp(al2) * of_partial + std::expm1(al2) * N;
+      const double running = std::fabs(X + sums.signed_sum[place]) + k + sums.common[place];
+      E = std::exp(factors.running) * merged + std::expm1(factors.running) * running;
+    }
+    started = true;
+    X += sums.signed_sum[place];
+    k += sums.common[place];
+    weight += sums.weight[step];
+  }
+  const auto c = static_cast<std::size_t>(column);
+  const double o = std::fabs(out);
+  const double G = budget.value_underflow * range.abs_sum[c] + budget.value_underflow_constant;
+  const double e0 = (form.errors.common[c] + E + o * form.weights.denominator_sum +
+                     (G + budget.denominator_underflow * o) / row.W + budget.partial_underflow) /
+                    form.denominator;
+  return std::exp(budget.division) * e0 + std::expm1(budget.division) * o +
+         final_underflow(row, budget, range, column);
+}
+
+}  // namespace ringproof::oracle

@@ -1,0 +1,41 @@
+// The theorems of docs/contract.md for one row and one merge form: T1 (21)(22), T1R (23), T1F (26), T3 (25).
+// T0 (26a) is where they meet, bound.cpp.
+#pragma once
+
+#include <span>
+
+#include "oracle/contract/merge_budget.hpp"
+
+namespace ringproof::oracle {
+
+/// What the theorems need of one merge form.
+struct FormSums {
+  MergeBudget budget;
+  KeyWeights weights;
+  ColumnErrors errors;
+  double denominator = 0;  // D
+};
+
+/// Fills weights, errors and D. `out` is the truth, [Dv].
+void form_sums(const RowBudget&, const ValueRows&, const double* out, FormSums&);
+
+/// G2 of one column: (16), (20b).
+double final_underflow(const RowBudget&, const MergeBudget&, const ColumnRange&,
+                       std::int64_t column);
+/// The smaller of (21) and (22); infinity if D <= 0.
+double column_bound(const RowBudget&, const FormSums&, const ColumnRange&, double out,
+                    std::int64_t column);
+
+/// Lam of (25).
+double lse_bound(const RowBudget&, const MergeBudget&);
+/// Lam_max of (42): what (25) gives if averages over the keys are replaced by maxima.
+double largest_lse_bound(const RowBudget&, const MergeBudget&);
+
+/// (26) for the column weights `g`: |sum_c g_c (out_c - o_c)|, output rounding included.
+struct Functional {
+  std::vector<double> y, abs_y;  // [visible] of the virtual column
+};
+double functional_bound(const RowBudget&, const FormSums&, const ColumnRange&, const Functional&,
+                        const double* g, const double* out, std::int64_t columns);
+
+}  // namespace ringproof::oracle

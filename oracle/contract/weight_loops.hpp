@@ -1,0 +1,72 @@
+// Weighted sums over the keys and the columns of one row: the parts of the theorems whose cost grows
+// with the row. Compiled once for every vector target; exp and expm1 are Highway's (about 4 ulp), far
+// inside the factor 1 + 2^-30 that every bound is multiplied by.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ringproof::oracle {
+
+/// Budgets of the keys under one merge form, as arrays [padded].
+struct KeyBudgetView {
+  std::int64_t padded;
+  const double* log_p;
+  const double* p;
+  const double* common;       // C_j
+  const double* common_lse;   // CL_j
+  const double* cast;         // the cast in A_j
+  const double* numerator;    // A_j without the cast
+  const double* denominator;  // B_j
+};
+
+/// sum p (e^{CL+B} - 1), sum p (1 - e^{-CL-B}), max (CL + B). (24), (25)
+struct LseSums {
+  double above = 0, below = 0, largest = 0;
+};
+LseSums lse_sums(const KeyBudgetView&);
+
+/// Per-key weights of (21), and sums of weights over the keys.
+struct KeyWeights {
+  std::vector<double> common;                                     // p expm1(C)
+  std::vector<double> numerator;                                  // p e^C expm1(A)
+  std::vector<double> cast;                                       // p e^C expm1(cast)
+  std::vector<double> beyond_cast;                                // p e^{C + cast} expm1(A - cast)
+  double common_sum = 0, numerator_sum = 0, denominator_sum = 0;  // last: sum p e^C expm1(B)
+  double shrunk_sum = 0;                                          // sum p e^{-C-B}
+};
+void key_weights(const KeyBudgetView&, KeyWeights&);
+/// p e^C expm1(cast + extra) for (23).
+void numerator_weights(const KeyBudgetView&, double extra, std::vector<double>& weights);
+
+/// Where the values of the visible keys lie.
+struct ValueRows {
+  const double* values;  // row j of the key range: values + j * stride
+  std::int64_t stride;
+  const std::int64_t* index;  // [visible]
+  std::int64_t visible;
+  std::int64_t columns;  // Dv
+};
+
+/// Sums over the visible keys that do not depend on the weights, each [Dv padded].
+struct ColumnRange {
+  std::vector<double> sum, abs_sum, largest, smallest;
+};
+void column_range(const ValueRows&, ColumnRange&);
+
+/// For every column: the first two sums of (21) over the visible keys, of p expm1(C) |v - o| and of
+/// p e^C expm1(A) |v|.
+struct ColumnErrors {
+  std::vector<double> common, numerator;  // [Dv]
+};
+void column_errors(const ValueRows&, const KeyWeights&, const double* out, ColumnErrors& errors);
+
+/// For every visible key: y_j = sum_c g_c v_jc and sum_c |g_c v_jc|. (26)
+void virtual_column(const ValueRows&, const double* weight_of_column, std::vector<double>& y,
+                    std::vector<double>& abs_y);
+
+/// Adds weight_k v_k over keys [first, last) of the visible ones to `sums` [Dv].
+void add_weighted_values(const ValueRows&, const double* weight, std::int64_t first,
+                         std::int64_t last, bool absolute, double* sums);
+
+}  // namespace ringproof::oracle
