@@ -5,6 +5,7 @@
 // lse = shift + log l. Any shift gives the same answer; one near the maximum keeps exp in range.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -177,13 +177,15 @@ void compute(const Problem& problem, const std::vector<std::uint8_t>& visible, R
 
 void interval_row(const Problem& problem, std::int64_t b, std::int64_t h, std::int64_t i,
                   unsigned bits, RowTruth& row) {
-  std::vector<std::uint8_t> visible, keys_finite(size(problem.keys), 1);
+  RowInputs inputs;
+  std::vector<std::uint8_t> keys_finite(size(problem.keys), 1);
   std::vector<double> scratch;
   const KeyRange range = visible_range(problem, b, i);
   for (std::int64_t j = range.first; j < range.last; ++j) {
     keys_finite[size(j)] = key_is_finite(problem, b, problem.kv_head(h), j, scratch);
   }
-  if (!begin_row(problem, b, h, i, keys_finite.data(), row, visible)) return;
+  if (!begin_row(problem, b, h, i, keys_finite.data(), row, inputs)) return;
+  const std::vector<std::uint8_t>& visible = inputs.visible;
   // A ladder of fixed types, each twice the one before. The last holds every score of binary64 inputs
   // exactly enough: dot products span at most 4200 binary digits.
   if (bits <= 133) return compute<40>(problem, visible, row);

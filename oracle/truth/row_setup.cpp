@@ -22,20 +22,18 @@ std::string key_reason(const char* what, std::int64_t j) {
 
 /// The first visible number that is not finite, in words; empty if there is none.
 std::string not_finite(const Problem& problem, const RowTruth& row, const std::uint8_t* keys_finite,
-                       const std::vector<std::uint8_t>& visible) {
-  if (row.visible == 0)
-    return row.has_sink && !std::isfinite(row.sink) ? "the sink is not finite" : "";
+                       const RowInputs& inputs) {
   if (row.has_sink && !std::isfinite(row.sink)) return "the sink is not finite";
-  std::vector<double> q(size(problem.head_dim));
-  decode_scaled(problem.q, problem.q_scale, row.b, row.h, row.i, q.data());
-  if (!all_finite(q.data(), problem.head_dim)) return "the query is not finite";
+  if (row.visible == 0) return "";
+  if (!all_finite(inputs.q.data(), problem.head_dim)) return "the query is not finite";
   if (problem.alibi_slopes && !std::isfinite(problem.alibi_slopes.at(row.b, row.h, 0, 0))) {
     return "the ALiBi slope is not finite";
   }
   for (std::int64_t j = row.keys.first; j < row.keys.last; ++j) {
+    if (keys_finite == nullptr && row.bias.empty()) break;
     const std::size_t n = size(j - row.keys.first);
-    if (visible[n] == 0) continue;
-    if (keys_finite[j] == 0) return key_reason("k or v", j);
+    if (inputs.visible[n] == 0) continue;
+    if (keys_finite != nullptr && keys_finite[j] == 0) return key_reason("k or v", j);
     if (!row.bias.empty() && !std::isfinite(row.bias[n])) return key_reason("the bias", j);
   }
   return "";
@@ -94,15 +92,18 @@ std::uint64_t distance(const Problem& problem, std::int64_t b, std::int64_t i, s
 }
 
 bool begin_row(const Problem& problem, std::int64_t b, std::int64_t h, std::int64_t i,
-               const std::uint8_t* keys_finite, RowTruth& row, std::vector<std::uint8_t>& visible) {
+               const std::uint8_t* keys_finite, RowTruth& row, RowInputs& inputs) {
   row.b = b;
   row.h = h;
   row.i = i;
   row.keys = visible_range(problem, b, i);
   const std::int64_t keys = row.keys.size();
+  std::vector<std::uint8_t>& visible = inputs.visible;
   visible.resize(size(keys));
   visible_row(problem, b, h, i, row.keys, visible.data());
   row.visible = std::count(visible.begin(), visible.end(), std::uint8_t{1});
+  inputs.q.resize(size(problem.head_dim));
+  inputs.exact_q = decode_scaled(problem.q, problem.q_scale, b, h, i, inputs.q.data());
   row.sink = problem.sinks ? problem.sinks.at(0, h, 0, 0) : 0;
   row.has_sink = problem.sinks && row.sink != -kInfinity;  // a sink of -infinity weighs nothing
   row.bias.resize(problem.bias ? size(keys) : 0);
@@ -113,7 +114,7 @@ bool begin_row(const Problem& problem, std::int64_t b, std::int64_t h, std::int6
       if (visible[n] == 0) row.bias[n] = 0;
     }
   }
-  row.not_applicable = not_finite(problem, row, keys_finite, visible);
+  row.not_applicable = not_finite(problem, row, keys_finite, inputs);
   if (!row.not_applicable.empty()) return false;
   if (row.visible > 0) return true;
   finish_without_keys(problem, row);

@@ -1,0 +1,108 @@
+// The memory of up to four rows that are computed together, and of the KV head they read: plain
+// arrays in the layout of the kernels. No arithmetic here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "oracle/truth/exp_table.hpp"
+#include "oracle/truth/truth.hpp"
+
+namespace ringproof::oracle {
+
+inline constexpr int kTileKeys = 64;     // keys whose weighted values share one grid constant
+inline constexpr int kSubtileKeys = 16;  // keys that lie side by side in the packed K
+
+/// A growing array of doubles on a 64-byte boundary; contents are lost when it grows.
+class AlignedArray {
+ public:
+  double* resize(std::int64_t count) {
+    const auto wanted = static_cast<std::size_t>(count);
+    if (wanted > capacity_) {
+      const std::size_t bytes = (wanted * sizeof(double) + 63) / 64 * 64;
+      data_.reset(static_cast<double*>(std::aligned_alloc(64, bytes)));
+      if (!data_) throw std::bad_alloc();
+      capacity_ = wanted;
+    }
+    return data_.get();
+  }
+  double* data() const { return data_.get(); }
+
+ private:
+  struct Free {
+    void operator()(double* p) const { std::free(p); }
+  };
+  std::unique_ptr<double[], Free> data_;
+  std::size_t capacity_ = 0;
+};
+
+/// K and V of one KV head. Row j of V is followed by a column of ones, so that the denominator is one
+/// more weighted sum, with the same error bound; keys behind the last have zeros there too.
+struct PackedHead {
+  std::int64_t keys = 0, tiles = 0, head_dim = 0, value_dim = 0;
+  std::int64_t stride = 0;  // of V: > value_dim, a multiple of 8, no multiple of 64
+  AlignedArray k;           // [4 tiles, D, 16]
+  AlignedArray v;           // [64 tiles, stride]
+  AlignedArray v_max;       // [tiles, stride] largest magnitude of the column in the tile
+  std::vector<std::uint8_t> key_finite;  // [Nk]
+  bool all_finite = true;
+  bool exact = true;            // every decoded number is the exact one
+  bool exact_products = false;  // q k has at most 53 bits
+  double smallest_k = 0;        // smallest nonzero magnitude
+  Precision precision = Precision::fast;
+  Certified scale;  // hi + lo: the scale, also where it is no binary64 number
+};
+
+/// What the kernels compute of one row, and where it goes.
+struct BatchRow {
+  RowTruth* truth = nullptr;  // null: a row that only fills the batch
+  std::int64_t offset = 0;    // key of the batch's first tile minus first key of the row
+  double sink = 0;
+  bool has_sink = false;
+  double score_excess = 0;  // largest part of a score's error that 2^-53 |score| does not cover
+  bool failed = false;      // some bound does not hold: the row's radius is infinite
+};
+
+/// Working memory of one thread. Tile t of the batch holds, for each of its `rows` rows, 64 doubles of
+/// each of the three words; they are overwritten as the row proceeds (row_kernel.cpp).
+struct RowBatch {
+  const PackedHead* head = nullptr;
+  const ExpTable* table = nullptr;
+  int rows = 0;  // 4, or 1
+  std::int64_t first_tile = 0, tiles = 0;
+  double softcap = 0;
+  double dot_underflow = 0;  // what underflow can hide from a sum of |q k|
+  BatchRow row[HeadTruth::kRows];
+  AlignedArray q, q_magnitude;          // [D, rows]
+  AlignedArray words;                   // [tiles, 3, rows, 64]
+  AlignedArray bias, alibi, alibi_low;  // [tiles, rows, 64], where the problem has them
+  bool has_bias = false, has_alibi = false;
+  std::vector<std::uint8_t> visible;  // [tiles, rows, 64]
+  AlignedArray mass, mass_error;      // [tiles, rows] sum of weights; of their error bounds
+  AlignedArray sums;                  // [4, rows, stride] high, low, sum p|v|, its error
+
+  double* word(std::int64_t tile, int which, int r) const {
+    return words.data() + ((tile * 3 + which) * rows + r) * kTileKeys;
+  }
+  const std::uint8_t* visible_tile(std::int64_t tile, int r) const {
+    return visible.data() + (tile * rows + r) * kTileKeys;
+  }
+  std::int64_t tile_index(std::int64_t tile, int r) const { return (tile * rows + r) * kTileKeys; }
+};
+
+/// Scores, weights, sums, quotients and their radius, on the SIMD target in use: fills dot, abs_dot,
+/// capped, score, score_radius, log_p, p, max_score, lse and out of every row (row_kernel.cpp).
+void compute_batch(RowBatch&);
+
+/// The functions behind it, for tests.
+void exp_dd_array(const double* hi, const double* lo,
+                  std::int64_t count,               // [count], count % 8 == 0
+                  double* out_hi, double* out_lo);  // [count]
+void tanh_dd_array(const double* hi, const double* lo, std::int64_t count, double* out_hi,
+                   double* out_lo);
+
+}  // namespace ringproof::oracle

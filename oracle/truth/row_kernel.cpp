@@ -1,0 +1,125 @@
+// The double-double rows: one pass over the scores, one over the weights, one over V, then quotient,
+// logarithm and radius (docs/double_double.md). Compiled once for every SIMD target of the platform and
+// dispatched at run time; every target returns the same bits.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "oracle/truth/row_kernel.cpp"
+// Also the targets that a better baseline would replace: tests compare all of them.
+#define HWY_COMPILE_ALL_ATTAINABLE
+// Vectors of unknown size cannot be members or array elements; those machines use NEON.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "hwy/foreach_target.h"
+//
+#include "oracle/truth/row_finish-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace ringproof {
+namespace oracle {
+namespace HWY_NAMESPACE {
+
+/// Largest score of row r, the sink included.
+double row_maximum(const RowBatch& batch, int r) {
+  Vec largest = broadcast(-std::numeric_limits<double>::infinity());
+  for (std::int64_t tile = 0; tile < batch.tiles; ++tile) {
+    const double* score = batch.word(tile, kScoreHigh, r);
+    for (int at = 0; at < kTileKeys; at += kLanes) largest = hn::Max(largest, load(score + at));
+  }
+  const double maximum = hn::GetLane(hn::MaxOfLanes(Tag(), largest));
+  return batch.row[r].has_sink ? std::max(maximum, batch.row[r].sink) : maximum;
+}
+
+template <int kRows, bool kTight>
+void compute_rows(RowBatch& batch) {
+  const ScoreConstants constants = score_constants(batch);
+  for (std::int64_t tile = 0; tile < batch.tiles; ++tile) {
+    score_tile<kRows, kTight>(batch, constants, tile);
+  }
+  for (int r = 0; r < kRows; ++r) {
+    if (batch.row[r].truth != nullptr) batch.row[r].truth->max_score = row_maximum(batch, r);
+  }
+  std::fill_n(batch.sums.data(), 4 * kRows * batch.head->stride, 0.0);
+  std::int64_t added = 0;
+  for (std::int64_t tile = 0; tile < batch.tiles; ++tile) {
+    for (int r = 0; r < kRows; ++r) {
+      const RowTruth* truth = batch.row[r].truth;
+      weigh_tile(batch, tile, r, truth != nullptr ? truth->max_score : 0);
+    }
+    added += add_tile<kRows, kTight>(batch, tile) ? 1 : 0;
+  }
+  for (int r = 0; r < kRows; ++r) {
+    if (batch.row[r].truth != nullptr) finish_row<kTight>(batch, r, added);
+  }
+}
+
+void compute_batch_target(RowBatch& batch) {
+  const bool tight = batch.head->precision == Precision::tight;
+  if (batch.rows == 1) return tight ? compute_rows<1, true>(batch) : compute_rows<1, false>(batch);
+  return tight ? compute_rows<HeadTruth::kRows, true>(batch)
+               : compute_rows<HeadTruth::kRows, false>(batch);
+}
+
+template <class F>
+void for_each_vector(const double* hi, const double* lo, std::int64_t count, double* out_hi,
+                     double* out_lo, F f) {
+  for (std::int64_t n = 0; n < count; n += kLanes) {
+    const Pair result = f(Pair{hn::LoadU(Tag(), hi + n), hn::LoadU(Tag(), lo + n)});
+    hn::StoreU(result.hi, Tag(), out_hi + n);
+    hn::StoreU(result.lo, Tag(), out_lo + n);
+  }
+}
+void exp_target(const double* hi, const double* lo, std::int64_t count, double* out_hi,
+                double* out_lo) {
+  for_each_vector(hi, lo, count, out_hi, out_lo, [](Pair x) { return exp_dd(exp_table(), x); });
+}
+void tanh_target(const double* hi, const double* lo, std::int64_t count, double* out_hi,
+                 double* out_lo) {
+  for_each_vector(hi, lo, count, out_hi, out_lo,
+                  [](Pair x) { return tanh_of_magnitude(exp_table(), x); });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace oracle
+}  // namespace ringproof
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <stdexcept>
+
+namespace ringproof::oracle {
+
+HWY_EXPORT(compute_batch_target);
+HWY_EXPORT(exp_target);
+HWY_EXPORT(tanh_target);
+
+void compute_batch(RowBatch& batch) { HWY_DYNAMIC_DISPATCH(compute_batch_target)(batch); }
+void exp_dd_array(const double* hi, const double* lo, std::int64_t count, double* out_hi,
+                  double* out_lo) {
+  HWY_DYNAMIC_DISPATCH(exp_target)(hi, lo, count, out_hi, out_lo);
+}
+void tanh_dd_array(const double* hi, const double* lo, std::int64_t count, double* out_hi,
+                   double* out_lo) {
+  HWY_DYNAMIC_DISPATCH(tanh_target)(hi, lo, count, out_hi, out_lo);
+}
+
+std::string simd_target() { return hwy::TargetName(hwy::SupportedAndGeneratedTargets().front()); }
+
+std::vector<std::string> simd_targets() {
+  std::vector<std::string> names;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    names.emplace_back(hwy::TargetName(target));
+  }
+  return names;
+}
+
+void force_simd_target(const std::string& name) {
+  hwy::SetSupportedTargetsForTest(0);
+  if (name.empty()) return;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    if (name == hwy::TargetName(target)) return hwy::SetSupportedTargetsForTest(target);
+  }
+  throw std::runtime_error("no SIMD target " + name + " on this machine");
+}
+
+}  // namespace ringproof::oracle
+
+#endif  // HWY_ONCE

@@ -1,0 +1,186 @@
+// Weights exp(s - m) of one tile with their error bounds, and the weighted sums of V over it.
+// Lemmas 11, 14, 15 and 16 of docs/double_double.md. Included once for every target.
+#include "oracle/truth/score_tile-inl.hpp"
+
+#if defined(RINGPROOF_WEIGHT_TILE_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef RINGPROOF_WEIGHT_TILE_INL
+#undef RINGPROOF_WEIGHT_TILE_INL
+#else
+#define RINGPROOF_WEIGHT_TILE_INL
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace ringproof {
+namespace oracle {
+namespace HWY_NAMESPACE {
+
+/// Words of a tile after its weights are computed: s - m takes the place of the score's high word.
+enum WeightWord { kShifted = 0, kWeightLow = 1, kWeightHigh = 2 };
+
+/// s - m, normalised for exp_dd, and the bound of its whole error (Lemma 11).
+struct Exponent {
+  Pair value;
+  Vec error;
+};
+HWY_INLINE Exponent exponent_of(Pair score, Vec score_error, Vec maximum) {
+  const Pair difference = two_sum(score.hi, hn::Neg(maximum));
+  const Pair value = two_sum(difference.hi, hn::Add(difference.lo, score.lo));
+  const Vec error = hn::Add(score_error, hn::Mul(hn::Add(hn::Abs(difference.hi), hn::Abs(score.hi)),
+                                                 broadcast(bounds::kShift)));
+  return {value, error};
+}
+
+/// Theorem 13 and Lemma 14: bound of |computed weight - weight| over the computed weight.
+HWY_INLINE Vec weight_error(Vec exponent, Vec exponent_error) {
+  const Vec exp_error = hn::Add(broadcast(bounds::kExpConstant),
+                                hn::Mul(hn::Abs(exponent), broadcast(bounds::kExpSlope)));
+  return hn::Mul(hn::Add(exponent_error, exp_error), broadcast(1 + 0x1p-18));
+}
+
+/// What one row needs to know while its weights are computed; vectors of eight virtual lanes.
+struct WeightSums {
+  Vec mass[kVirtualVectors], error[kVirtualVectors];
+  Vec excess, failed;  // largest score excess; not zero where a bound does not hold
+};
+
+/// One vector of weights: reads the words of the score, writes those of the weight.
+HWY_INLINE void weigh(const ExpTable& table, Vec maximum, double* high, double* low, double* error,
+                      WeightSums& sums, int lane_group) {
+  const Vec nothing = broadcast(-std::numeric_limits<double>::infinity());
+  const Pair score{load(high), load(low)};
+  const Vec score_error = load(error);
+  const Mask visible = hn::Not(hn::Eq(score.hi, nothing));  // NaN counts as visible
+  const Exponent x =
+      exponent_of({hn::IfThenElse(visible, score.hi, maximum), score.lo}, score_error, maximum);
+  const Mask kept = hn::And(visible, hn::Ge(x.value.hi, broadcast(bounds::kExpLowest)));
+  // A bound fails where the exponent is not known well, unless the weight is surely negligible.
+  const Mask known = hn::Or(hn::Le(x.error, broadcast(bounds::kLargestExponentError)),
+                            hn::Lt(hn::Add(x.value.hi, hn::Mul(broadcast(2), x.error)),
+                                   broadcast(bounds::kExpLowest - 1)));
+  const Mask sound = hn::And(known, hn::Le(x.value.hi, broadcast(1)));
+  sums.failed =
+      hn::Or(sums.failed, hn::IfThenElseZero(visible, hn::IfThenZeroElse(sound, broadcast(1))));
+  const Vec argument = hn::Min(hn::Max(x.value.hi, broadcast(bounds::kExpLowest)), broadcast(1));
+  const Pair weight = exp_dd(table, {argument, hn::IfThenElseZero(kept, x.value.lo)});
+  const Vec weight_high = hn::IfThenElseZero(kept, weight.hi);
+  sums.mass[lane_group] = hn::Add(sums.mass[lane_group], weight_high);
+  // A visible key whose weight is dropped leaves the bound of that weight behind.
+  const Vec lost = hn::IfThenElseZero(visible, broadcast(bounds::kDroppedWeight));
+  sums.error[lane_group] =
+      hn::Add(sums.error[lane_group],
+              hn::IfThenElse(kept, hn::Mul(weight_high, weight_error(x.value.hi, x.error)), lost));
+  // |score - s| <= |low word| + error; what exceeds 2^-53 |score| (Lemma 18).
+  const Vec covered = hn::Mul(hn::Abs(score.hi), broadcast(bounds::kUnit * (1 - 0x1p-50)));
+  const Vec excess = hn::Add(score_error, hn::Sub(hn::Abs(score.lo), covered));
+  sums.excess = hn::Max(sums.excess, hn::IfThenElseZero(visible, excess));
+  store(hn::IfThenElse(visible, x.value.hi, nothing), high);
+  store(hn::IfThenElseZero(kept, weight.lo), low);
+  store(weight_high, error);
+}
+
+/// Weights of one tile of row r; their sum and its error bound go to mass and mass_error (Lemma 14).
+HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r, double maximum) {
+  double* high = batch.word(tile, kScoreHigh, r);
+  double* low = batch.word(tile, kScoreLow, r);
+  double* error = batch.word(tile, kScoreError, r);
+  double& mass = batch.mass.data()[tile * batch.rows + r];
+  double& mass_error = batch.mass_error.data()[tile * batch.rows + r];
+  mass = mass_error = 0;
+  if (std::memchr(batch.visible_tile(tile, r), 1, kTileKeys) == nullptr) return;  // all words are 0
+  WeightSums sums;
+  for (int n = 0; n < kVirtualVectors; ++n) sums.mass[n] = sums.error[n] = hn::Zero(Tag());
+  sums.excess = sums.failed = hn::Zero(Tag());
+  for (int at = 0; at < kTileKeys; at += kVirtualLanes) {
+    for (int n = 0; n < kVirtualVectors; ++n) {
+      const int key = at + n * kLanes;
+      weigh(*batch.table, broadcast(maximum), high + key, low + key, error + key, sums, n);
+    }
+  }
+  mass = sum_of_lanes(sums.mass) * bounds::kUpFew;
+  mass_error = sum_of_lanes(sums.error) * bounds::kUpFew + bounds::kTileUnderflow;
+  BatchRow& row = batch.row[r];
+  row.score_excess = std::max(row.score_excess, hn::GetLane(hn::MaxOfLanes(Tag(), sums.excess)));
+  row.failed = row.failed || hn::GetLane(hn::MaxOfLanes(Tag(), sums.failed)) != 0;
+}
+
+/// The four sums a row keeps of every column (RowBatch::sums).
+enum ColumnSum { kSumHigh = 0, kSumLow = 1, kSumMagnitude = 2, kSumError = 3 };
+
+HWY_INLINE double* column_sum(const RowBatch& batch, int rows, ColumnSum which, int r) {
+  return batch.sums.data() + (which * rows + r) * batch.head->stride;
+}
+
+/// Adds the tile's sums of p v to those of the row, for kStep vectors of columns (Lemmas 15, 16).
+template <int kRows, int kStep, bool kTight>
+HWY_INLINE void add_columns(const RowBatch& batch, std::int64_t tile, std::int64_t column) {
+  constexpr double kLowGrid = 4 * kTileKeys * bounds::kUnit;
+  const PackedHead& head = *batch.head;
+  const std::int64_t stride = head.stride;
+  const double* HWY_RESTRICT v =
+      head.v.data() + (batch.first_tile + tile) * kTileKeys * stride + column;
+  const double* v_max = head.v_max.data() + (batch.first_tile + tile) * stride + column;
+  const double* HWY_RESTRICT weight_high = batch.word(tile, kWeightHigh, 0);
+  const double* HWY_RESTRICT weight_low = batch.word(tile, kWeightLow, 0);
+  Accumulator<kTight> sum[kRows][kStep];
+  alignas(64) double grids[kRows * kStep * kVirtualLanes];
+  for (int r = 0; r < kRows; ++r) {
+    const Vec mass = broadcast(batch.mass.data()[tile * kRows + r]);
+    const Vec mass_error = broadcast(batch.mass_error.data()[tile * kRows + r]);
+    for (int n = 0; n < kStep; ++n) {
+      const Vec largest = load(v_max + n * kLanes);
+      const Mask none = hn::Eq(largest, hn::Zero(Tag()));
+      const Vec magnitude =
+          hn::IfThenZeroElse(none, hn::Add(hn::Mul(hn::Mul(mass, largest), broadcast(bounds::kUp)),
+                                           broadcast(bounds::kScoreUnderflow)));
+      const Vec grid = grid_constant(magnitude);
+      store(grid, grids + (r * kStep + n) * kVirtualLanes);
+      sum[r][n].start(grid, kLowGrid);
+      double* total = column_sum(batch, kRows, kSumMagnitude, r) + column + n * kLanes;
+      store(hn::Add(load(total), magnitude), total);
+      total = column_sum(batch, kRows, kSumError, r) + column + n * kLanes;
+      store(hn::Add(load(total), hn::Mul(mass_error, largest)), total);
+    }
+  }
+  for (int j = 0; j < kTileKeys; ++j) {
+    Vec value[kStep];
+    for (int n = 0; n < kStep; ++n) value[n] = load(v + j * stride + n * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      const Vec high = broadcast(weight_high[r * kTileKeys + j]);
+      const Vec low = broadcast(weight_low[r * kTileKeys + j]);
+      for (int n = 0; n < kStep; ++n) sum[r][n].add_weighted(high, low, value[n]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int n = 0; n < kStep; ++n) {
+      const Vec grid = load(grids + (r * kStep + n) * kVirtualLanes);
+      double* high = column_sum(batch, kRows, kSumHigh, r) + column + n * kLanes;
+      double* low = column_sum(batch, kRows, kSumLow, r) + column + n * kLanes;
+      const Pair total = add({load(high), load(low)}, sum[r][n].result(grid, kLowGrid));
+      store(total.hi, high);
+      store(total.lo, low);
+    }
+  }
+}
+
+/// Weighted sums of one tile for all columns, the ones included; skipped if no row gives it weight.
+template <int kRows, bool kTight>
+HWY_NOINLINE bool add_tile(const RowBatch& batch, std::int64_t tile) {
+  // One row alone takes several vectors of columns, so that enough chains of additions run at once.
+  constexpr int kStep = kRows > 1 ? 1 : (kVirtualVectors > 4 ? 4 : kVirtualVectors);
+  bool weighs = false;
+  for (int r = 0; r < kRows; ++r) {
+    weighs = weighs || batch.mass_error.data()[tile * kRows + r] != 0;
+  }
+  if (!weighs) return false;
+  for (std::int64_t column = 0; column <= batch.head->value_dim; column += kStep * kLanes) {
+    add_columns<kRows, kStep, kTight>(batch, tile, column);
+  }
+  return true;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace oracle
+}  // namespace ringproof
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
