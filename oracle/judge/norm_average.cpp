@@ -4,16 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "oracle/judge/ring_shards.hpp"
+#include "oracle/contract/accumulator.hpp"
+#include "oracle/contract/ring_partition.hpp"
 
 namespace ringproof::oracle {
 
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// (1): the log budget of one factor 1 + delta, |delta| <= u.
-double hat(double u) { return -std::log1p(-u); }
 
 /// ln sum exp(x), -infinity if every x is.
 double log_sum_exp(const std::vector<double>& x) {
@@ -28,6 +26,27 @@ template <class T>
 std::vector<T> slice(const std::vector<T>& from, KeyRange range) {
   if (from.empty()) return {};
   return {from.begin() + range.first, from.begin() + range.last};
+}
+
+/// Rank of every key of batch entry b: the layout of the spec's ring, else contiguous. By position where
+/// positions number the keys once each, else (packed documents) by place in the tensor.
+std::vector<std::int64_t> ranks_of_keys(const Problem& problem, std::int64_t b,
+                                        std::int64_t ranks) {
+  const RingLayout layout = problem.spec.ring ? problem.spec.ring->layout : RingLayout::contiguous;
+  const std::int64_t keys = problem.keys;
+  const std::int64_t* positions = problem.position_k.data() + b * keys;
+  std::vector<std::int64_t> sorted(positions, positions + keys);
+  std::sort(sorted.begin(), sorted.end());
+  bool numbered_once = true;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    numbered_once = numbered_once && sorted[static_cast<std::size_t>(j)] == j;
+  }
+  std::vector<std::int64_t> owner(static_cast<std::size_t>(keys));
+  for (std::int64_t j = 0; j < keys; ++j) {
+    const std::int64_t x = numbered_once ? positions[j] : j;
+    owner[static_cast<std::size_t>(j)] = owner_of(layout, x, keys, ranks);
+  }
+  return owner;
 }
 
 }  // namespace
