@@ -61,7 +61,8 @@ class Assembler {
     p.kv_heads = p.k.shape[kHead];
     p.keys = p.k.shape[kRow];
     p.value_dim = p.v.shape[kColumn];
-    // Rows may be absent (a rank without any); the other axes not, and then bytes stand behind every row.
+    // Rows may be absent (a rank without any); the other axes not, and then bytes stand behind
+    // every row.
     if (p.batches < 1 || p.heads < 1 || p.head_dim < 1) {
       refuse_tensor(source_, "q",
                     "shape " + text_of(need("q").shape) + " needs B, H, D of at least 1");
@@ -80,7 +81,8 @@ class Assembler {
     read_factors("v_scale", p.v, p.v_scale);
   }
 
-  /// Dequantisation factors: each axis 1, full, or a divisor, so that blocks of equal length share one.
+  /// Dequantisation factors: each axis 1, full, or a divisor, so that blocks of equal length share
+  /// one.
   void read_factors(std::string_view name, const Tensor& scaled, Factors& factors) const {
     const StoredTensor* stored = source_.find(name);
     if (stored == nullptr) return;

@@ -35,8 +35,8 @@ struct CaseOptions {
   std::optional<std::string> problem_file;  // --problem P
 };
 
-/// Reads one case. Throws BadInput "FILE: what is wrong (where)"; allocates no more than the file holds
-/// (plus 12 bytes a row for positions and documents).
+/// Reads one case. Throws BadInput "FILE: what is wrong (where)"; allocates no more than the file
+/// holds (plus 12 bytes a row for positions and documents).
 Case read_case(const std::string& path, const CaseOptions& = {});
 /// Reads the shards of one case (`--shards`) and joins them by position.
 Case read_shards(const std::vector<std::string>& paths, const CaseOptions& = {});
@@ -48,8 +48,9 @@ struct NamedTensor {
   std::vector<std::int64_t> shape;
   const std::byte* data;
 };
-/// Writes a safetensors file whose metadata key "ringproof" is `spec_json`. The file appears complete
-/// or not at all (temporary file beside it, then rename). Throws BadInput naming file and reason.
+/// Writes a safetensors file whose metadata key "ringproof" is `spec_json`. The file appears
+/// complete or not at all (temporary file beside it, then rename). Throws BadInput naming file and
+/// reason.
 void write_case(const std::string& path, const std::vector<NamedTensor>&,
                 const std::string& spec_json);
 

@@ -1,5 +1,5 @@
-// Storage types: names, exact decoding, rounding and encoding on the bit patterns (dtype.hpp).
-// No floating-point operation here rounds, so nothing here depends on the floating-point environment.
+// Storage types: names, exact decoding, rounding and encoding on the bit patterns (dtype.hpp). No
+// floating-point operation here rounds, so nothing here depends on the floating-point environment.
 #include "oracle/case/dtype.hpp"
 
 #include <array>
@@ -115,7 +115,8 @@ void decode_loop(const std::byte* first, std::int64_t stride, std::int64_t count
   for (std::int64_t n = 0; n < count; ++n) out[n] = decode_one<type>(first + n * stride * bytes);
 }
 
-/// Calls `f.template operator()<type>()`: the one switch from a run-time type to a compile-time one.
+/// Calls `f.template operator()<type>()`: the one switch from a run-time type to a compile-time
+/// one.
 template <class F>
 decltype(auto) dispatch(DType type, F&& f) {
   switch (type) {

@@ -1,7 +1,7 @@
-// The storage types a case file may hold, and exact conversions from and to binary64.
-// Every value of every float type is a binary64 value, so decoding is exact; encoding rounds, and the
-// direction is part of the function's name. All of it is integer arithmetic on bit patterns: neither
-// the processor's rounding mode nor flush-to-zero can change a result.
+// The storage types a case file may hold, and exact conversions from and to binary64. Every value
+// of every float type is a binary64 value, so decoding is exact; encoding rounds, and the direction
+// is part of the function's name. All of it is integer arithmetic on bit patterns: neither the
+// processor's rounding mode nor flush-to-zero can change a result.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +51,8 @@ void encode(DType, double value, std::byte*);
 /// True if `value` is a number of the type (infinities and NaN count where the type has them).
 bool representable(DType, double value);
 
-/// Rounding of a binary64 value to a float type, as a binary64 value. Gradual underflow; ties to even;
-/// a zero keeps the sign of the value. Beyond Omega:
+/// Rounding of a binary64 value to a float type, as a binary64 value. Gradual underflow; ties to
+/// even; a zero keeps the sign of the value. Beyond Omega:
 ///   nearest   infinity, from the midpoint of Omega and the next number of an unbounded format on;
 ///             NaN where the type has no infinity;
 ///   down, up  Omega towards zero; away from zero infinity, also where the type has none: nothing

@@ -1,5 +1,5 @@
-// Moving rows (join_rows.hpp). Every tensor is seen as [outer, rows, inner]; an outer index knows its
-// batch, since the batch axis is the outermost wherever there is one.
+// Moving rows (join_rows.hpp). Every tensor is seen as [outer, rows, inner]; an outer index knows
+// its batch, since the batch axis is the outermost wherever there is one.
 #include "oracle/case/join_rows.hpp"
 
 #include <cstring>

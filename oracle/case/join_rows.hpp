@@ -23,15 +23,16 @@ struct Pieces {
   bool batched = false;               // the first axis is the batch, full or 1
 };
 
-/// A tensor of C order in new memory that `storage` keeps. `data` may be written through the second.
+/// A tensor of C order in new memory that `storage` keeps. `data` may be written through the
+/// second.
 struct NewTensor {
   StoredTensor tensor;
   std::byte* data;
 };
 NewTensor new_tensor(DType, std::vector<std::int64_t> shape, Storage& storage);
 
-/// Joins along axis `axis` by `places`; the other axes must agree. A tensor that does not tell batches
-/// apart needs the same places in all of them.
+/// Joins along axis `axis` by `places`; the other axes must agree. A tensor that does not tell
+/// batches apart needs the same places in all of them.
 StoredTensor join_rows(const Pieces&, std::size_t axis, const RowPlaces& places, Storage& storage);
 
 /// The tensor that all shards must hold bit for bit alike.

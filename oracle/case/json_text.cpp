@@ -91,6 +91,10 @@ class Builder : public nlohmann::json_sax<json> {
 }  // namespace
 
 json parse_json(std::string_view text, const std::string& origin, JsonLimits limits) {
+  // The library takes a zero byte for the end of the text and would not look at what follows.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw BadInput(origin + ": not JSON, byte " + std::to_string(zero + 1));
+  }
   Builder builder(limits);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     throw BadInput(origin + ": " + builder.problem());

@@ -1,6 +1,6 @@
-// JSON from strangers: what the library's parser does, and on top of it the refusals it does not make.
-// A key that occurs twice in one object, nesting beyond a bound and more values than a bound are errors,
-// found while reading, before memory is spent on them.
+// JSON from strangers: what the library's parser does, and on top of it the refusals it does not
+// make. A key that occurs twice in one object, nesting beyond a bound and more values than a bound
+// are errors, found while reading, before memory is spent on them.
 #pragma once
 
 #include <nlohmann/json.hpp>

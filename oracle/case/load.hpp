@@ -20,8 +20,8 @@ struct LoadedCase {
   const Source& problem() const { return elsewhere ? *elsewhere : answer; }
 };
 
-/// Opens the file and, where it has no q, the problem file its spec or `options` name; checks names,
-/// types, roles and the digest, and joins the specs. Throws BadInput.
+/// Opens the file and, where it has no q, the problem file its spec or `options` name; checks
+/// names, types, roles and the digest, and joins the specs. Throws BadInput.
 LoadedCase load_case(const std::string& path, const CaseOptions& options);
 
 }  // namespace ringproof::oracle

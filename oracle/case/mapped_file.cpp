@@ -50,9 +50,17 @@ void forget(const std::byte* data) {
   }
 }
 
-void say(const char* text) {
+/// One line in one write, so that it does not mix with the lines of others.
+void say_shrunk(const char* path) {
+  std::array<char, 512> line{};
+  std::size_t length = 0;
+  for (const char* text : {"ringproof: ", path, ": became shorter while it was read\n"}) {
+    const std::size_t size = std::strlen(text);
+    std::memcpy(line.data() + length, text, size);
+    length += size;
+  }
   // A message that cannot be written changes nothing: the exit status says it, too.
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, text, std::strlen(text));
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), length);
 }
 
 void on_bus_error(int signal, siginfo_t* info, void*) {
@@ -60,12 +68,11 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
   for (const Slot& slot : slots) {
     const std::uintptr_t begin = slot.begin;
     if (begin == 0 || address < begin || address >= slot.end) continue;
-    say("ringproof: ");
-    say(slot.path.data());
-    say(": became shorter while it was read\n");
+    say_shrunk(slot.path.data());
     _exit(2);
   }
-  std::signal(signal, SIG_DFL);  // not a file of ours: the access repeats and has its usual effect
+  // Not a file of ours: the access repeats and has its usual effect.
+  std::signal(signal, SIG_DFL);
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {

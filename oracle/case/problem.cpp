@@ -1,5 +1,6 @@
-// Which keys a query may see: the paragraph "Visible" of docs/formats.md in three forms. visible() is
-// that text; visible_range() and visible_row() are the same for whole rows without a test per key.
+// Which keys a query may see: the paragraph "Visible" of docs/formats.md in three forms. visible()
+// is that text; visible_range() and visible_row() are the same for whole rows without a test per
+// key.
 #include "oracle/case/problem.hpp"
 
 #include <algorithm>
@@ -31,7 +32,8 @@ PositionSpan position_span(const Spec& spec, std::int64_t position) {
   return span;
 }
 
-/// Everything about keys that does not depend on the head: `positions` and `documents` of one batch.
+/// Everything about keys that does not depend on the head: `positions` and `documents` of one
+/// batch.
 struct Keys {
   const std::int64_t* position;  // [Nk]
   const std::int32_t* document;  // [Nk]

@@ -1,5 +1,6 @@
 // One attention problem as the judge sees it: tensors in canonical axes, positions and documents
-// resolved, so that "may query i see key j" is one short pure function. No arithmetic on scores here.
+// resolved, so that "may query i see key j" is one short pure function. No arithmetic on scores
+// here.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +58,8 @@ void index_keys(Problem&);
 
 /// May query i of head h see key j? Documents, key length, mask, causal, window, bias = -infinity.
 bool visible(const Problem&, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j);
-/// The smallest range that holds every key query i can see by document, key length, causal and window
-/// (mask and bias may hide more); {0, 0} if there is none.
+/// The smallest range that holds every key query i can see by document, key length, causal and
+/// window (mask and bias may hide more); {0, 0} if there is none.
 KeyRange visible_range(const Problem&, std::int64_t b, std::int64_t i);
 /// visible() for all keys of `range`, 1 or 0 each; the fast form the truth uses.
 void visible_row(const Problem&, std::int64_t b, std::int64_t h, std::int64_t i, KeyRange range,

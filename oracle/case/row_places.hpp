@@ -26,7 +26,8 @@ struct RowPlaces {
   bool everywhere = false;   // every shard holds every row; then `place` names the first shard
   std::vector<Place> place;  // [B, rows]
   std::vector<std::int64_t> held;  // [R]: rows in each shard
-  /// Local rows of every shard, only if `everywhere`: local[r][b * rows + n] is where shard r has row n.
+  /// Local rows of every shard, only if `everywhere`: local[r][b * rows + n] is where shard r has
+  /// row n.
   std::vector<std::vector<std::int64_t>> local;  // [R][B, rows]
 
   const Place& at(std::int64_t b, std::int64_t n) const {
@@ -39,8 +40,9 @@ struct RowPlaces {
 /// Largest position + 1, 0 without any.
 std::int64_t row_count(const std::vector<ShardRows>&);
 
-/// Places of `rows` rows. Each must be in exactly one shard, or, where `may_repeat`, all rows in every
-/// shard. Throws BadInput naming the first row of `what` ("query", "key") that is missing or doubled.
+/// Places of `rows` rows. Each must be in exactly one shard, or, where `may_repeat`, all rows in
+/// every shard. Throws BadInput naming the first row of `what` ("query", "key") that is missing or
+/// doubled.
 RowPlaces place_rows(const std::vector<ShardRows>&, std::int64_t batches, std::int64_t rows,
                      bool may_repeat, const std::string& what);
 

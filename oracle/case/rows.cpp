@@ -1,5 +1,5 @@
-// Resolving positions and documents (rows.hpp): integers are copied out of the file once and checked
-// in the copy, so that what was checked is what is used.
+// Resolving positions and documents (rows.hpp): integers are copied out of the file once and
+// checked in the copy, so that what was checked is what is used.
 #include "oracle/case/rows.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Reading the container (safetensors.hpp). Nothing in a header is believed before it is checked, and
-// nothing is allocated that the header itself does not hold.
+// Reading the container (safetensors.hpp). Nothing in a header is believed before it is checked,
+// and nothing is allocated that the header itself does not hold.
 #include "oracle/case/safetensors.hpp"
 
 #include <algorithm>
@@ -129,8 +129,8 @@ class Reader {
     extents_.push_back({begin, end, &place->first});
   }
 
-  /// Fills the shape; returns its bytes. The product is taken without the axes of size 0, so that no
-  /// axis can be larger than anything that could exist.
+  /// Fills the shape; returns its bytes. The product is taken without the axes of size 0, so that
+  /// no axis can be larger than anything that could exist.
   std::uint64_t read_shape(const std::string& name, const json& sizes, StoredTensor& tensor) const {
     if (sizes.size() > kMostAxes) refuse(name, "more than " + std::to_string(kMostAxes) + " axes");
     std::uint64_t product = size_of(tensor.dtype);
@@ -146,7 +146,8 @@ class Reader {
     return empty ? 0 : product;
   }
 
-  /// Tensors in the order of their data: each starts where the one before ends, the last ends the file.
+  /// Tensors in the order of their data: each starts where the one before ends, the last ends the
+  /// file.
   void check_cover() {
     std::sort(extents_.begin(), extents_.end(), [](const Extent& a, const Extent& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;

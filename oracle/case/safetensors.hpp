@@ -1,5 +1,6 @@
 // The safetensors container: names, types, shapes and bytes. What the names mean is not known here.
-// Layout of a file: 8 bytes length of the header (little endian), the header (a JSON object), the data.
+// Layout of a file: 8 bytes length of the header (little endian), the header (a JSON object), the
+// data.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +40,8 @@ struct SafeTensors {
 };
 
 /// Reads the container in `file`. Every number in the header is checked against what is there; the
-/// tensors must cover the data without hole or overlap, as the format demands. `path` is for messages.
-/// Throws BadInput. The views point into `file`.
+/// tensors must cover the data without hole or overlap, as the format demands. `path` is for
+/// messages. Throws BadInput. The views point into `file`.
 SafeTensors parse_safetensors(std::span<const std::byte> file, const std::string& path);
 
 }  // namespace ringproof::oracle

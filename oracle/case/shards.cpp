@@ -1,6 +1,6 @@
-// Shards: files that each hold some rows of one problem become one case. What a tensor's rows are is
-// decided here; places come from row_places.cpp, bytes are moved by join_rows.cpp, and the joined
-// tensors go through assemble_case like those of any file.
+// Shards: files that each hold some rows of one problem become one case. What a tensor's rows are
+// is decided here; places come from row_places.cpp, bytes are moved by join_rows.cpp, and the
+// joined tensors go through assemble_case like those of any file.
 #include <algorithm>
 #include <array>
 
@@ -152,7 +152,8 @@ class Joiner {
                        [&](const auto& tensor) { return tensor.shape[axis] != 1; });
   }
 
-  /// Gives every piece all its rows along `axis`, also where the file has one for all or one a block.
+  /// Gives every piece all its rows along `axis`, also where the file has one for all or one a
+  /// block.
   void expand(Pieces& pieces, std::size_t axis, const RowPlaces& places) {
     for (std::size_t r = 0; r < pieces.tensors.size(); ++r) {
       pieces.tensors[r] = expand_rows(pieces.tensors[r], axis, places.held[r], storage_);
@@ -166,8 +167,8 @@ class Joiner {
     return join_rows(pieces, axis, places, storage_);
   }
 
-  /// bias, mask and dbias: [.., Nq or 1, Nk or 1], possibly with fewer axes in front. Where shards hold
-  /// their own keys only, nobody has the scores of one shard's queries with another's keys.
+  /// bias, mask and dbias: [.., Nq or 1, Nk or 1], possibly with fewer axes in front. Where shards
+  /// hold their own keys only, nobody has the scores of one shard's queries with another's keys.
   StoredTensor join_scores(Pieces pieces) {
     const std::size_t axes = pieces.tensors.front().shape.size();
     for (std::size_t r = 0; r < pieces.tensors.size(); ++r) {

@@ -1,6 +1,6 @@
-// The spec of a case: every key of docs/formats.md, read into Spec, written from it, and joined where
-// answer and problem lie in two files. Not here: what a contract may say (oracle/contract) and whether
-// the tensors agree with the spec (assemble.cpp).
+// The spec of a case: every key of docs/formats.md, read into Spec, written from it, and joined
+// where answer and problem lie in two files. Not here: what a contract may say (oracle/contract)
+// and whether the tensors agree with the spec (assemble.cpp).
 #include "oracle/case/spec.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ const Words<RingOrder> kRingOrders{{"down", RingOrder::down}, {"up", RingOrder::
 
 Ring read_ring(const SpecEntry& entry) {
   constexpr auto kWhat = "an object with \"layout\" and \"order\"";
-  if (!entry.value.is_object()) entry.refuse(kWhat);
+  entry.object(kWhat);
   Ring ring;
   constexpr std::array<std::string_view, 2> kRingKeys{"layout", "order"};
   for (const auto& [name, value] : entry.value.items()) {
@@ -120,7 +120,7 @@ constexpr std::array<Key, 14> kKeys{{
     {"ring", [](const SpecEntry& e, Spec& s) { s.ring = read_ring(e); }, true},
     {"problem", [](const SpecEntry& e, Spec& s) { s.problem = e.file_name(); }, true},
     {"problem_sha256", [](const SpecEntry& e, Spec& s) { s.problem_sha256 = e.sha256(); }, true},
-    {"about", [](const SpecEntry& e, Spec&) { if (!e.value.is_object()) e.refuse("an object"); }, true},
+    {"about", [](const SpecEntry& e, Spec&) { e.object(); }, true},
 }};
 // clang-format on
 

@@ -43,9 +43,9 @@ using SpecKeys = std::set<std::string>;
 
 /// Parses the JSON text of a spec. Errors (BadInput) start with `origin` and name the key.
 Spec parse_spec(const std::string& json, const std::string& origin, SpecKeys* keys = nullptr);
-/// The spec of an answer whose problem is another file: contract, ranks, ring, lse_base, problem and
-/// problem_sha256 are the answer's; every other key comes from the file that has it, and where both
-/// have it the values must be equal. Throws BadInput naming the key.
+/// The spec of an answer whose problem is another file: contract, ranks, ring, lse_base, problem
+/// and problem_sha256 are the answer's; every other key comes from the file that has it, and where
+/// both have it the values must be equal. Throws BadInput naming the key.
 Spec join_specs(const Spec& answer, const SpecKeys& answer_keys, const std::string& answer_origin,
                 const Spec& problem, const SpecKeys& problem_keys,
                 const std::string& problem_origin);

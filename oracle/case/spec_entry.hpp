@@ -1,5 +1,5 @@
-// One key of a spec with its value: the checks of types and ranges, and the errors that name the key.
-// Private to spec.cpp.
+// One key of a spec with its value: the checks of types and ranges, and the errors that name the
+// key. Private to spec.cpp.
 #pragma once
 
 #include <cctype>
@@ -93,6 +93,10 @@ struct SpecEntry {
     if (error != std::errc{} || stop != end) return false;
     if (minus) result = -result;
     return true;
+  }
+
+  void object(const std::string& what = "an object") const {
+    if (!value.is_object()) refuse(what);
   }
 
   std::string text() const {

@@ -1,4 +1,5 @@
-// From a tensor as it is stored to a view in the canonical axes [B, H, N, D], with the shape messages.
+// From a tensor as it is stored to a view in the canonical axes [B, H, N, D], with the shape
+// messages.
 #pragma once
 
 #include <array>
@@ -29,8 +30,8 @@ std::vector<std::int64_t> strides_of(const StoredTensor&);
 /// "[1, 2, 3]".
 std::string text_of(std::span<const std::int64_t> shape);
 
-/// View with the stored axes in their canonical places, the others of size 1. Refuses another number of
-/// axes; sizes are not checked.
+/// View with the stored axes in their canonical places, the others of size 1. Refuses another
+/// number of axes; sizes are not checked.
 Tensor view(const Source&, std::string_view name, const StoredTensor&, AxisList);
 
 /// Refuses a view whose sizes are not `sizes`; the message speaks in the axes of the file.

@@ -1,5 +1,5 @@
-// The table of tensors a case may hold: which names there are, which types each may have, and whether a
-// tensor states the problem or answers it. Shapes are in assemble.cpp.
+// The table of tensors a case may hold: which names there are, which types each may have, and
+// whether a tensor states the problem or answers it. Shapes are in assemble.cpp.
 #pragma once
 
 #include <string>

@@ -7,12 +7,12 @@
 
 namespace ringproof::oracle {
 
-/// `text` in double quotes, at most 60 bytes of it, bytes that a terminal could act on as \xNN: a hostile
-/// file must not be able to write to the user's screen as it pleases.
+/// `text` in double quotes, at most 60 bytes of it, bytes that a terminal could act on as \xNN: a
+/// hostile file must not be able to write to the user's screen as it pleases.
 std::string in_quotes(std::string_view text);
 
-/// Number of letters to insert, delete, replace or swap with a neighbour to get from one to the other.
-/// Words longer than 64 letters are cut first.
+/// Number of letters to insert, delete, replace or swap with a neighbour to get from one to the
+/// other. Words longer than 64 letters are cut first.
 std::size_t edit_distance(std::string_view, std::string_view);
 
 /// The nearest of `known` (the first of equals). Precondition: not empty.

@@ -56,13 +56,15 @@ std::string header_of(const std::string& path, const std::vector<const NamedTens
 /// A file beside the target that disappears unless it is kept.
 class NewFile {
  public:
-  /// `target` may be a symbolic link to a file; then the file it points to is replaced, not the link.
+  /// `target` may be a symbolic link to a file; then the file it points to is replaced, not the
+  /// link.
   explicit NewFile(const std::string& path) : path_(path), target_(resolve(path)) {
     struct stat status {};
     if (stat(target_.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
       refuse(path_, S_ISDIR(status.st_mode) ? "is a directory" : "is not a regular file");
     }
-    // O_EXCL: never a file that is there, whoever put it there. The mode is what umask makes of 0666.
+    // O_EXCL: never a file that is there, whoever put it there. The mode is what umask makes of
+    // 0666.
     for (int attempt = 0; attempt < 100 && file_ < 0; ++attempt) {
       temporary_ =
           target_ + "." + std::to_string(getpid()) + "-" + std::to_string(attempt) + ".part";
