@@ -8,8 +8,13 @@ namespace ringproof::oracle {
 
 namespace {
 
-// Below this a weight may have lost digits; such rows keep (21) and (22).
+// A weight above this has all its digits; below, its logarithm is bounded by its largest term.
 constexpr double kSmallestWeight = 0x1p-900;
+
+/// ln W, or a lower bound of it.
+double log_weight(double weight, double largest_log_p) {
+  return weight >= kSmallestWeight ? std::log(weight) : largest_log_p;
+}
 
 /// The factors that one merge puts on the running sum and on the partial it adds. (23)
 struct MergeFactors {
@@ -29,10 +34,8 @@ struct MergeFactors {
     of_ratio = lse ? std::expm1(us) : 0.0;
     slack = 2 * budget.sums.largest;
   }
-  /// al1 or al2 for a part that holds `weight` of `total`.
-  double merge(double total, double weight) const {
-    return of_exp + of_ratio * (std::log(total / weight) + slack);
-  }
+  /// al1 or al2 for a part that holds e^-log_share of the weight merged so far.
+  double merge(double log_share) const { return of_exp + of_ratio * (log_share + slack); }
 };
 
 }  // namespace
@@ -46,16 +49,19 @@ void ring_sums(const RowBudget& row, const FormSums& form, const ValueRows& rows
     std::fill_n(array->begin(), size, 0.0);
   }
   fit(sums.weight, steps);
+  fit(sums.largest_log_p, steps);
   std::fill_n(sums.weight.begin(), steps, 0.0);
+  std::fill_n(sums.largest_log_p.begin(), steps, -HUGE_VAL);
   sums.keys.assign(static_cast<std::size_t>(steps), 0);
   numerator_weights(form.budget.view(row.keys), form.budget.numerator_before, sums.key_weights);
   const auto& step = sums.step_of_key;
   for (std::int64_t first = 0, last = 0; first < rows.visible; first = last) {
-    const auto r = static_cast<std::size_t>(step[static_cast<std::size_t>(first)]);
-    for (; last < rows.visible &&
-           step[static_cast<std::size_t>(last)] == step[static_cast<std::size_t>(first)];
-         ++last) {
-      sums.weight[r] += row.keys.p[static_cast<std::size_t>(last)];
+    const std::int32_t here = step[static_cast<std::size_t>(first)];
+    const auto r = static_cast<std::size_t>(here);
+    for (; last < rows.visible && step[static_cast<std::size_t>(last)] == here; ++last) {
+      const auto k = static_cast<std::size_t>(last);
+      sums.weight[r] += row.keys.p[k];
+      sums.largest_log_p[r] = std::max(sums.largest_log_p[r], row.keys.log_p[k]);
     }
     sums.keys[r] += last - first;
     const auto place = static_cast<std::int64_t>(r) * rows.columns;
@@ -75,12 +81,12 @@ double ring_column_bound(const RowBudget& row, const FormSums& form, const Colum
   const bool covered = budget.form == Merge::unnormalized || budget.form == Merge::lse_sequential;
   if (!covered || !(form.denominator > 0)) return HUGE_VAL;
   const MergeFactors factors(row, budget);
-  double E = 0, X = 0, k = 0, weight = 0;  // E_t, X_t, k_t, W of the steps so far
+  double E = 0, X = 0, k = 0;  // E_t, X_t, k_t
+  double weight = 0, largest_log_p = -HUGE_VAL;
   bool started = false;
   for (std::int64_t t = 0; t < sums.steps; ++t) {
     const auto step = static_cast<std::size_t>(t);
     if (sums.keys[step] == 0) continue;  // an empty rank changes nothing
-    if (sums.weight[step] < kSmallestWeight) return HUGE_VAL;
     const auto place = static_cast<std::size_t>(t * columns + column);
     const double N = std::fabs(sums.signed_sum[place]) + sums.common[place];
     const double of_partial = std::exp(factors.partial) * sums.numerator[place] +
@@ -88,9 +94,11 @@ double ring_column_bound(const RowBudget& row, const FormSums& form, const Colum
     if (!started) {
       E = of_partial;
     } else {
-      const double total = weight + sums.weight[step];
-      const double al1 = factors.merge(total, weight);
-      const double al2 = factors.merge(total, sums.weight[step]);
+      const double before = log_weight(weight, largest_log_p);
+      const double added = log_weight(sums.weight[step], sums.largest_log_p[step]);
+      const double total =
+          std::max(before, added) + std::log1p(std::exp(-std::fabs(before - added)));
+      const double al1 = factors.merge(total - before), al2 = factors.merge(total - added);
       const double merged = std::exp(al1) * E + std::expm1(al1) * (std::fabs(X) + k) +
                             std::exp(al2) * of_partial + std::expm1(al2) * N;
       const double running = std::fabs(X + sums.signed_sum[place]) + k + sums.common[place];
@@ -100,7 +108,9 @@ double ring_column_bound(const RowBudget& row, const FormSums& form, const Colum
     X += sums.signed_sum[place];
     k += sums.common[place];
     weight += sums.weight[step];
+    largest_log_p = std::max(largest_log_p, sums.largest_log_p[step]);
   }
+  if (std::isnan(E)) return HUGE_VAL;  // a budget beyond binary64 on a rank without weight
   const auto c = static_cast<std::size_t>(column);
   const double o = std::fabs(out);
   const double G = budget.value_underflow * range.abs_sum[c] + budget.value_underflow_constant;

@@ -17,6 +17,7 @@ struct RingSums {
   std::vector<double> common;             // c_r = sum p expm1(C)|v|
   std::vector<double> numerator;          // l_r = sum p e^C expm1(Al)|v|
   std::vector<double> weight;             // [steps] W_r
+  std::vector<double> largest_log_p;      // [steps]
   std::vector<std::int64_t> keys;         // [steps] visible keys
   std::vector<double> key_weights;        // scratch
 };
@@ -24,7 +25,7 @@ struct RingSums {
 /// Fills the sums of one merge form; step_of_key is given. The sink belongs to no step.
 void ring_sums(const RowBudget&, const FormSums&, const ValueRows&, std::int64_t steps, RingSums&);
 
-/// (23) of one column; infinity for merge forms that have no such bound, or if a weight underflows.
+/// (23) of one column; infinity for merge forms that have no such bound.
 double ring_column_bound(const RowBudget&, const FormSums&, const ColumnRange&, const RingSums&,
                          double out, std::int64_t columns, std::int64_t column);
 

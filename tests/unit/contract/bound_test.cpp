@@ -1,0 +1,101 @@
+// The bound of a row against the literal reading of the document, and what must hold between bounds.
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/unit/contract/literal.hpp"
+#include "tests/unit/contract/random_row.hpp"
+
+using namespace ringproof;
+using namespace ringproof::oracle;
+
+namespace {
+
+/// Every preset, every variant, every way to merge.
+const std::string kContracts[] = {
+    "fp64",
+    "fp32",
+    "fp32-simd",
+    "fp32-gpu",
+    "tf32-flash",
+    "fp16-flash",
+    "bf16-flash",
+    "fp8-e4m3-flash",
+    "fp16-eager",
+    "bf16-eager",
+    "bf16-unfused",
+    "bf16-io",
+    "fp16-io",
+    "bf16-p16",
+    "bf16-split3",
+    "fp16-decode4",
+    "bf16-ring4",
+    "bf16-ring4-lowp",
+    "fp32-ring8",
+    "fp64-ring2",
+    "bf16-ring4+sigmoid",
+    "bf16-ring4-lowp+sigmoid+run32",
+    "fp16-ring3+sigmoid",
+    "bf16-flash+block128+acc128",
+    "fp32+block4+acc4",
+    "bf16-flash+asc",
+    "fp32+desc",
+    "bf16-decode4+keys8+block4+acc4",
+    "bf16-ring2+keys16",
+    "bf16-flash+exp13",
+    "bf16-ring2+exp13+keys7",
+    "bf16-flash+sumcast",
+    "bf16-flash+ftz",
+    "bf16-flash+softcap",
+    "bf16-flash+bias",
+    "bf16-flash+biasstore",
+    "bf16-flash+gacc32",
+    R"({"base":"bf16-flash","softmax":{"rescale":"lazy","lazy_log2":8}})",
+    R"({"base":"bf16-flash","softmax":{"alpha_from":"scaled_max"}})",
+    R"({"base":"bf16-flash","softmax":{"arg":"sub_log2"},"p":{"round":"faithful"}})",
+    R"({"base":"fp32","softmax":{"u":"0x1p-10","exp_rel":"0x1p-10"},"l":{"u":"0x1p-10"},"pv":{"u":"0x1p-10"}})",
+    R"({"base":"bf16-flash","p":{"scale":3},"out":{"round":"rz","ftz":true}})",
+    R"({"base":"bf16-flash","p":{"normalized":"any"}})",
+    R"({"base":"fp32","l":{"acc":{"model":"tree","u":"0x1p-24","products":"exact","leaf":4}}})",
+    R"({"base":"fp32-ring3","partials":{"o_u":"0","run_u":"0","merge":["unnormalized"]}})",
+};
+
+/// The ring of a spec, for contracts that merge.
+void give_ring(test::RowFixture& fixture, std::uint64_t seed) {
+  if (seed % 3 == 0) return;
+  const RingLayout layouts[] = {RingLayout::contiguous, RingLayout::zigzag, RingLayout::striped};
+  fixture.problem.spec.ring =
+      Ring{layouts[seed / 3 % 3], seed % 2 ? RingOrder::up : RingOrder::down};
+}
+
+void check_agrees(double bound, long double literal, long double budget) {
+  if (std::isinf(static_cast<double>(literal))) {
+    CHECK(std::isinf(bound));
+    return;
+  }
+  CHECK(bound >= static_cast<double>(literal));
+  // Budgets beyond 1 are rounded up on purpose, so that 0 * inf never occurs.
+  if (budget < 0.5L) CHECK(bound <= static_cast<double>(literal * (1 + 0x1p-30L + 1e-9L)));
+}
+
+}  // namespace
+
+TEST_CASE("the bound is the document's, read literally, for every preset and variant") {
+  for (const auto& name : kContracts) {
+    const Contract contract = read_contract(name, Spec{});
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      auto fixture = test::random_row(seed);
+      if (contract.partials.count > 1) give_ring(fixture, seed);
+      CAPTURE(name, seed);
+      const RowBound bound = fixture.bound(contract);
+      if (!bound.not_applicable.empty()) continue;
+      const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
+                                               fixture.values.data(), fixture.problem.value_dim);
+      for (std::size_t c = 0; c < bound.out.size(); ++c) {
+        CAPTURE(c);
+        check_agrees(bound.out[c], literal.out[c], literal.largest_budget);
+      }
+      check_agrees(bound.lse, literal.lse, literal.largest_budget);
+      check_agrees(bound.functional, literal.functional, literal.largest_budget);
+    }
+  }
+}

@@ -1,0 +1,22 @@
+// A second implementation of sections 3 to 5 of docs/contract.md, written formula by formula in long
+// double, with none of the product's code: no hoisting, no vectors, no shared helpers. Slow on purpose.
+#pragma once
+
+#include <vector>
+
+#include "oracle/case/problem.hpp"
+#include "oracle/contract/contract.hpp"
+#include "oracle/truth/truth.hpp"
+
+namespace ringproof::test {
+
+struct LiteralBound {
+  std::vector<long double> out;
+  long double lse = 0, functional = 0;
+  long double largest_budget = 0;  // of any C, A, B: beyond 1 the product may round up to e^x
+};
+
+LiteralBound literal_bound(const oracle::Contract&, const oracle::Problem&, const oracle::RowTruth&,
+                           const double* values, std::int64_t stride);
+
+}  // namespace ringproof::test
