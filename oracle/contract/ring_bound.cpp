@@ -96,8 +96,11 @@ double ring_column_bound(const RowBudget& row, const FormSums& form, const Colum
     } else {
       const double before = log_weight(weight, largest_log_p);
       const double added = log_weight(sums.weight[step], sums.largest_log_p[step]);
-      const double total =
-          std::max(before, added) + std::log1p(std::exp(-std::fabs(before - added)));
+      // A lower bound of a logarithm is short by at most the logarithm of the number of keys.
+      const bool exact = std::min(weight, sums.weight[step]) >= kSmallestWeight;
+      const double total = std::max(before, added) +
+                           std::log1p(std::exp(-std::fabs(before - added))) +
+                           (exact ? 0.0 : std::log(row.n));
       const double al1 = factors.merge(total - before), al2 = factors.merge(total - added);
       const double merged = std::exp(al1) * E + std::expm1(al1) * (std::fabs(X) + k) +
                             std::exp(al2) * of_partial + std::expm1(al2) * N;
