@@ -1,5 +1,5 @@
 // The online softmax: the state (m, l, o) of one query row, and what may be done with it.
-//   m = largest score so far,  l = sum exp(s - m),  o = sum exp(s - m) v     (o is not divided by l)
+//   m = largest score so far,  l = sum exp(s - m),  o = sum exp(s - m) v    (o is not divided by l)
 // absorb() folds a block of keys in, merge() joins two states, finish() divides, once, at the end.
 // The order of blocks does not matter in real arithmetic: states under merge() are a commutative
 // monoid whose neutral element is the state of no key, (-infinity, 0, 0).
