@@ -8,12 +8,23 @@ namespace ringproof::oracle {
 
 namespace {
 
-// A weight above this has all its digits; below, its logarithm is bounded by its largest term.
+// A weight above this has all its digits.
 constexpr double kSmallestWeight = 0x1p-900;
 
-/// ln W, or a lower bound of it.
-double log_weight(double weight, double largest_log_p) {
-  return weight >= kSmallestWeight ? std::log(weight) : largest_log_p;
+double log_of_sum(double log_a, double log_b) {
+  const double larger = std::max(log_a, log_b);
+  return larger + std::log1p(std::exp(std::min(log_a, log_b) - larger));
+}
+
+/// ln W of one step whose weights underflow.
+double log_of_tiny_weight(const RowBudget& row, const RingSums& sums, std::int64_t step) {
+  double sum = -HUGE_VAL;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(row.keys.visible); ++k) {
+    if (sums.step_of_key[k] == step) {
+      sum = sum == -HUGE_VAL ? row.keys.log_p[k] : log_of_sum(sum, row.keys.log_p[k]);
+    }
+  }
+  return sum;
 }
 
 /// The factors that one merge puts on the running sum and on the partial it adds. (23)
@@ -49,9 +60,8 @@ void ring_sums(const RowBudget& row, const FormSums& form, const ValueRows& rows
     std::fill_n(array->begin(), size, 0.0);
   }
   fit(sums.weight, steps);
-  fit(sums.largest_log_p, steps);
+  fit(sums.log_weight, steps);
   std::fill_n(sums.weight.begin(), steps, 0.0);
-  std::fill_n(sums.largest_log_p.begin(), steps, -HUGE_VAL);
   sums.keys.assign(static_cast<std::size_t>(steps), 0);
   numerator_weights(form.budget.view(row.keys), form.budget.numerator_before, sums.key_weights);
   const auto& step = sums.step_of_key;
@@ -59,9 +69,7 @@ void ring_sums(const RowBudget& row, const FormSums& form, const ValueRows& rows
     const std::int32_t here = step[static_cast<std::size_t>(first)];
     const auto r = static_cast<std::size_t>(here);
     for (; last < rows.visible && step[static_cast<std::size_t>(last)] == here; ++last) {
-      const auto k = static_cast<std::size_t>(last);
-      sums.weight[r] += row.keys.p[k];
-      sums.largest_log_p[r] = std::max(sums.largest_log_p[r], row.keys.log_p[k]);
+      sums.weight[r] += row.keys.p[static_cast<std::size_t>(last)];
     }
     sums.keys[r] += last - first;
     const auto place = static_cast<std::int64_t>(r) * rows.columns;
@@ -71,6 +79,12 @@ void ring_sums(const RowBudget& row, const FormSums& form, const ValueRows& rows
                         sums.common.data() + place);
     add_weighted_values(rows, sums.key_weights.data(), first, last, true,
                         sums.numerator.data() + place);
+  }
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const auto r = static_cast<std::size_t>(t);
+    if (sums.keys[r] == 0) continue;
+    sums.log_weight[r] = sums.weight[r] >= kSmallestWeight ? std::log(sums.weight[r])
+                                                           : log_of_tiny_weight(row, sums, t);
   }
 }
 
@@ -82,36 +96,30 @@ double ring_column_bound(const RowBudget& row, const FormSums& form, const Colum
   if (!covered || !(form.denominator > 0)) return HUGE_VAL;
   const MergeFactors factors(row, budget);
   double E = 0, X = 0, k = 0;  // E_t, X_t, k_t
-  double weight = 0, largest_log_p = -HUGE_VAL;
+  double before = 0;           // ln W_{<t}
   bool started = false;
   for (std::int64_t t = 0; t < sums.steps; ++t) {
     const auto step = static_cast<std::size_t>(t);
     if (sums.keys[step] == 0) continue;  // an empty rank changes nothing
     const auto place = static_cast<std::size_t>(t * columns + column);
+    const double added = sums.log_weight[step];
     const double N = std::fabs(sums.signed_sum[place]) + sums.common[place];
     const double of_partial = std::exp(factors.partial) * sums.numerator[place] +
                               std::expm1(factors.partial) * N;  // Eh_t
     if (!started) {
       E = of_partial;
     } else {
-      const double before = log_weight(weight, largest_log_p);
-      const double added = log_weight(sums.weight[step], sums.largest_log_p[step]);
-      // A lower bound of a logarithm is short by at most the logarithm of the number of keys.
-      const bool exact = std::min(weight, sums.weight[step]) >= kSmallestWeight;
-      const double total = std::max(before, added) +
-                           std::log1p(std::exp(-std::fabs(before - added))) +
-                           (exact ? 0.0 : std::log(row.n));
+      const double total = log_of_sum(before, added);
       const double al1 = factors.merge(total - before), al2 = factors.merge(total - added);
       const double merged = std::exp(al1) * E + std::expm1(al1) * (std::fabs(X) + k) +
                             std::exp(al2) * of_partial + std::expm1(al2) * N;
       const double running = std::fabs(X + sums.signed_sum[place]) + k + sums.common[place];
       E = std::exp(factors.running) * merged + std::expm1(factors.running) * running;
     }
-    started = true;
     X += sums.signed_sum[place];
     k += sums.common[place];
-    weight += sums.weight[step];
-    largest_log_p = std::max(largest_log_p, sums.largest_log_p[step]);
+    before = started ? log_of_sum(before, added) : added;
+    started = true;
   }
   if (std::isnan(E)) return HUGE_VAL;  // a budget beyond binary64 on a rank without weight
   const auto c = static_cast<std::size_t>(column);

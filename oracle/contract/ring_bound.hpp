@@ -17,7 +17,7 @@ struct RingSums {
   std::vector<double> common;             // c_r = sum p expm1(C)|v|
   std::vector<double> numerator;          // l_r = sum p e^C expm1(Al)|v|
   std::vector<double> weight;             // [steps] W_r
-  std::vector<double> largest_log_p;      // [steps]
+  std::vector<double> log_weight;         // [steps] ln W_r
   std::vector<std::int64_t> keys;         // [steps] visible keys
   std::vector<double> key_weights;        // scratch
 };
