@@ -4,9 +4,9 @@
     mutants.py [NAME...]    all mutants of mutants.json, or those whose name contains a word
     mutants.py --match      builds nothing: does every mutant match once, does every killer exist?
 
-A mutant is an edit as data: in `file`, `from` becomes `to`. It must match exactly once, compile, and
-make the test case `killer` of the test program `program` fail; the unedited copy must pass it. The
-sources themselves are never touched: the copy lives in build/mutants/.
+A mutant is an edit as data: in `file`, `from` becomes `to`. It must match exactly once, compile,
+and make the test case `killer` of the test program `program` fail; the unedited copy must pass it.
+The sources themselves are never touched: the copy lives in build/mutants/.
 """
 
 import json
@@ -49,7 +49,7 @@ def mismatches(mutants):
 
 
 def copy_sources():
-    """Brings the copy up to date; files that did not change keep their time, so little is rebuilt."""
+    """Brings the copy up to date; unchanged files keep their time, so that little is rebuilt."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
                             capture_output=True, text=True, check=True).stdout
     for path in filter(None, listed.split("\0")):

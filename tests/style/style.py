@@ -30,7 +30,7 @@ WORDS = re.compile(
     r"|\b(?:debian|ubuntu|pypi|pythonhosted|npmjs|crates|docker)\.(?:org|com|io|net)\b")
 WORDS_NAMED_IN = [f"tests/style/{name}" for name in ("style.py", "test_style.py", "excuses.json")]
 
-SMALL = r"(?:\d+(?:\.\d*)?|\.\d+)[eE]-\d+|\b0?\.0\d*"  # 1e-6, 2.5E-3, 0.01
+SMALL = r"(?:\d+(?:\.\d*)?|\.\d+)[eE]-\d+|(?<![\d.])0?\.0\d*[1-9]"  # 1e-6, 2.5E-3, 0.01
 TOLERANCE = re.compile(
     rf"\s(?:<|<=|>|>=)\s[^;]*?(?:{SMALL})|(?:{SMALL})[^;]*?\s(?:<|<=|>|>=)\s"
     r"|\bApprox\s*\(|\bWithin(?:Abs|Rel|ULP)\b|\.(?:epsilon|margin)\s*\(")
@@ -74,13 +74,15 @@ def check_words(path, lines):
 
 
 def check_first_comment(path, lines):
-    """A source file opens by saying what it is."""
+    """A source file opens by saying what it is, or by including the header of its name."""
+    suffix, stem = pathlib.PurePath(path).suffix, str(pathlib.PurePath(path).with_suffix(""))
     first = next((line for line in lines if line.strip() and not line.startswith("#!")), "")
     opens = {".py": ('"""', "#"), ".sh": ("#",), ".cmake": ("#",)}
-    suffix = pathlib.PurePath(path).suffix
-    if suffix in CODE and not first.startswith(opens.get(suffix, ("//", "/*"))):
+    own_header = f'#include "{stem}.hpp"'
+    if suffix in CODE and not first.startswith(opens.get(suffix, ("//", "/*", own_header))):
         yield 1, "first-comment", "the file does not open with a comment that says what it is"
-    if suffix == ".hpp" and not any(line.strip() == "#pragma once" for line in lines):
+    many_times = path.endswith("-inl.hpp")  # Highway includes these once for each target
+    if suffix == ".hpp" and not many_times and "#pragma once" not in map(str.strip, lines):
         yield 1, "pragma", "header without #pragma once"
 
 

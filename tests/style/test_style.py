@@ -57,6 +57,9 @@ class Rules(TreeCase):
     def test_first_comment_and_pragma(self):
         self.expect("reference/sum.hpp", "#pragma once\n// late\n", "first-comment")
         self.expect("reference/sum.hpp", "// A header.\nint a;\n", "pragma")
+        self.expect("reference/sum-inl.hpp", "// Included once for each target.\nint a;\n")
+        files = {"oracle/case/a.hpp": CLEAN, "oracle/case/a.cpp": '#include "oracle/case/a.hpp"\n'}
+        self.assertEqual(self.found(files), [])
         self.expect("tests/a.py", "#!/usr/bin/env python3\nimport os\n", "first-comment")
 
     def test_function_length(self):
@@ -84,7 +87,8 @@ class Rules(TreeCase):
         for line in ["CHECK(error < 1e-6);", "CHECK(1e-6 > error);", "CHECK(a == Approx(b));",
                      "if (error <= 0.001) return;", "CHECK(x / y < 2.5e-3 * z);"]:
             self.expect("tests/a.cpp", f"// A.\n{line}\n", "tolerance")
-        for line in ["std::vector<double> x{1e-6};", "CHECK(error < bound);  // not 1e-6",
+        for line in ["std::vector<double> x{1e-6};", "CHECK(ratio <= 1.0);", "CHECK(p < 0.1);",
+                     "CHECK(error < bound);  // not 1e-6",
                      'CHECK(text < "1e-6 < x");', "CHECK(count < 2);"]:
             self.expect("tests/a.cpp", f"// A.\n{line}\n")
         self.expect("oracle/contract/a.cpp", "// A.\nif (error < 1e-6) return;\n")

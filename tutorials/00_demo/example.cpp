@@ -56,8 +56,7 @@ std::map<std::string, Real> compute() {
 template <class Real>
 Real direct_softmax() {
   const std::vector<Real> scores{Real(1), Real(2), Real(3), Real(0)};
-  const std::vector<std::array<Real, 1>> values{
-      {{Real(1)}}, {{Real(2)}}, {{Real(3)}}, {{Real(4)}}};
+  const std::vector<std::array<Real, 1>> values{{{Real(1)}}, {{Real(2)}}, {{Real(3)}}, {{Real(4)}}};
   const auto value = [&](std::size_t j) { return values[j]; };
   return oracle::dense_softmax<Real>(scores, 1, value, nullptr, Real(3)).out[0];
 }
@@ -80,8 +79,7 @@ std::string common_digits(const Interval& x) {
 
 bool rounds_to(const Interval& x, const std::string& printed) {
   const std::size_t point = printed.find('.');
-  const int digits =
-      point == std::string::npos ? 0 : static_cast<int>(printed.size() - point - 1);
+  const int digits = point == std::string::npos ? 0 : static_cast<int>(printed.size() - point - 1);
   return decimal(oracle::lower_end(x.backend().data()), digits) == printed &&
          decimal(oracle::upper_end(x.backend().data()), digits) == printed;
 }
@@ -92,10 +90,14 @@ std::vector<Figure> worked_example() {
   const auto computed = compute<double>();
   const auto exact = compute<Interval>();
   const std::vector<std::array<std::string, 4>> printed{
-      {"A", "alpha", "0", "A alpha"},         {"A", "exp(1 - 2)", "0.368", "A weight 1"},
-      {"A", "l", "1.368", "A l"},             {"A", "o", "2.368", "A o"},
-      {"B", "alpha", "0.368", "B alpha"},     {"B", "exp(0 - 3)", "0.050", "B weight 2"},
-      {"B", "l", "1.553", "B l"},             {"B", "o", "4.070", "B o"},
+      {"A", "alpha", "0", "A alpha"},
+      {"A", "exp(1 - 2)", "0.368", "A weight 1"},
+      {"A", "l", "1.368", "A l"},
+      {"A", "o", "2.368", "A o"},
+      {"B", "alpha", "0.368", "B alpha"},
+      {"B", "exp(0 - 3)", "0.050", "B weight 2"},
+      {"B", "l", "1.553", "B l"},
+      {"B", "o", "4.070", "B o"},
       {"end", "out = o / l", "2.621", "out"},
   };
   std::vector<Figure> figures;

@@ -1,6 +1,6 @@
-// The document's worked example: one query, four keys that arrive as two blocks, the larger score in
-// the second. The reference computes it twice, in binary64 and on intervals; a figure of the document
-// counts as certified if every number of the interval rounds to it.
+// The document's worked example: one query, four keys that arrive as two blocks, the larger score
+// in the second. The reference computes it twice, in binary64 and on intervals; a figure of the
+// document counts as certified if every number of the interval rounds to it.
 #pragma once
 
 #include <string>
