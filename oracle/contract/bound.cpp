@@ -19,7 +19,8 @@ struct BoundScratch {
   std::vector<FormSums> forms;
   ColumnRange range;
   RingSums ring;
-  Functional functional;
+  VirtualColumn virtual_column;
+  std::vector<WeightedErrors> errors;
   std::vector<double> out, signs;
   std::vector<char> exact;
   BlockSums blocks;
@@ -49,7 +50,7 @@ void take_larger(double& largest, double value) {
 /// The bounds of one merge form, joined to those of the earlier ones: the kernel is one of them.
 void bound_form(const ValueRows& rows, bool ring, FormSums& form, BoundScratch& s,
                 RowBound& bound) {
-  form_sums(s.row, rows, s.out.data(), form);
+  finish_form(s.row, s.out.data(), rows.columns, form);
   if (ring) ring_sums(s.row, form, rows, s.row.contract->partials.count, s.ring);
   for (std::int64_t c = 0; c < rows.columns; ++c) {
     const auto column = static_cast<std::size_t>(c);
@@ -60,8 +61,8 @@ void bound_form(const ValueRows& rows, bool ring, FormSums& form, BoundScratch& 
     }
     take_larger(bound.out[column], e);
   }
-  take_larger(bound.functional, functional_bound(s.row, form, s.range, s.functional, s.signs.data(),
-                                                 s.out.data(), rows.columns));
+  take_larger(bound.functional, functional_bound(s.row, form, s.range, s.virtual_column,
+                                                 s.signs.data(), s.out.data(), rows.columns));
   take_larger(bound.lse, lse_bound(s.row, form.budget));
 }
 
@@ -115,10 +116,6 @@ void bound_row(const Contract& contract, const Problem& problem, const RowTruth&
   row_budget(contract, problem, truth, s.row);
   const RowKeys& keys = s.row.keys;
   const ValueRows rows{values, stride, keys.index.data(), keys.visible, columns};
-  column_range(rows, s.range);
-  bound.not_applicable = failed_assumption(s.row, problem, truth, s.range, columns);
-  if (!bound.not_applicable.empty()) return;
-
   const auto& merges = contract.partials.merge;
   const std::size_t forms = s.row.R > 1 ? merges.size() : 1;
   if (s.forms.size() < forms) s.forms.resize(forms);
@@ -126,10 +123,18 @@ void bound_row(const Contract& contract, const Problem& problem, const RowTruth&
   const bool ring =
       !keys.has_sink && merge_steps(problem, truth.b, truth.i, truth.keys.first, keys.index.data(),
                                     keys.visible, contract.partials.count, s.ring.step_of_key);
-  virtual_column(rows, s.signs.data(), s.functional.y, s.functional.abs_y);
-  double largest_lse = 0;
+  s.errors.clear();
   for (std::size_t f = 0; f < forms; ++f) {
     merge_budget(s.row, merges[f], s.forms[f].budget);
+    form_weights(s.row, s.forms[f]);
+    s.errors.push_back({&s.forms[f].weights, &s.forms[f].errors});
+  }
+  column_sums(rows, s.out.data(), s.signs.data(), s.errors, s.range, s.virtual_column);
+  bound.not_applicable = failed_assumption(s.row, problem, truth, s.range, columns);
+  if (!bound.not_applicable.empty()) return;
+
+  double largest_lse = 0;
+  for (std::size_t f = 0; f < forms; ++f) {
     bound_form(rows, ring, s.forms[f], s, bound);
     largest_lse = std::max(largest_lse, largest_lse_bound(s.row, s.forms[f].budget));
   }

@@ -172,7 +172,7 @@ std::int64_t sum_blocks(const BoundedRow& b, std::int64_t first_key, std::int64_
          ++end) {
       sums.weight[static_cast<std::size_t>(block)] += b.row.keys.p[static_cast<std::size_t>(end)];
     }
-    add_weighted_values(b.rows, b.row.keys.p.data(), k, end, false,
+    add_weighted_values(b.rows, b.row.keys.p.data(), k, end,
                         sums.values.data() + block * b.rows.columns);
     k = end;
   }

@@ -73,12 +73,10 @@ void ring_sums(const RowBudget& row, const FormSums& form, const ValueRows& rows
     }
     sums.keys[r] += last - first;
     const auto place = static_cast<std::int64_t>(r) * rows.columns;
-    add_weighted_values(rows, row.keys.p.data(), first, last, false,
-                        sums.signed_sum.data() + place);
-    add_weighted_values(rows, form.weights.common.data(), first, last, true,
-                        sums.common.data() + place);
-    add_weighted_values(rows, sums.key_weights.data(), first, last, true,
-                        sums.numerator.data() + place);
+    add_signed_sums(rows, row.keys.p.data(), form.weights.common.data(), sums.key_weights.data(),
+                    first, last,
+                    {sums.signed_sum.data() + place, sums.common.data() + place,
+                     sums.numerator.data() + place});
   }
   for (std::int64_t t = 0; t < steps; ++t) {
     const auto r = static_cast<std::size_t>(t);

@@ -44,17 +44,17 @@ double lse_from(const RowBudget& row, const MergeBudget& budget, double ratio, d
 
 }  // namespace
 
-void form_sums(const RowBudget& row, const ValueRows& rows, const double* out, FormSums& sums) {
-  const RowKeys& keys = row.keys;
-  key_weights(sums.budget.view(keys), sums.weights);
-  column_errors(rows, sums.weights, out, sums.errors);
-  if (keys.has_sink) {  // its value is zero
-    const double weight = sums.weights.common[static_cast<std::size_t>(keys.visible)];
-    for (std::int64_t c = 0; c < rows.columns; ++c) {
-      sums.errors.common[static_cast<std::size_t>(c)] += weight * std::fabs(out[c]);
-    }
-  }
+void form_weights(const RowBudget& row, FormSums& sums) {
+  key_weights(sums.budget.view(row.keys), sums.weights);
   sums.denominator = sums.weights.shrunk_sum - sums.budget.denominator_underflow / row.W;
+}
+
+void finish_form(const RowBudget& row, const double* out, std::int64_t columns, FormSums& sums) {
+  if (!row.keys.has_sink) return;  // its value is zero, so only its distance to o counts
+  const double weight = sums.weights.common[static_cast<std::size_t>(row.keys.visible)];
+  for (std::int64_t c = 0; c < columns; ++c) {
+    sums.errors.common[static_cast<std::size_t>(c)] += weight * std::fabs(out[c]);
+  }
 }
 
 double final_underflow(const RowBudget& row, const MergeBudget& budget, const ColumnRange& range,
@@ -110,7 +110,7 @@ double largest_lse_bound(const RowBudget& row, const MergeBudget& budget) {
 }
 
 double functional_bound(const RowBudget& row, const FormSums& sums, const ColumnRange& range,
-                        const Functional& functional, const double* g, const double* out,
+                        const VirtualColumn& functional, const double* g, const double* out,
                         std::int64_t columns) {
   const MergeBudget& budget = sums.budget;
   const KeyWeights& weights = sums.weights;

@@ -16,8 +16,10 @@ struct FormSums {
   double denominator = 0;  // D
 };
 
-/// Fills weights, errors and D. `out` is the truth, [Dv].
-void form_sums(const RowBudget&, const ValueRows&, const double* out, FormSums&);
+/// Fills the weights and D. column_sums() comes between the two.
+void form_weights(const RowBudget&, FormSums&);
+/// Adds the sink to the errors. `out` is the truth, [Dv].
+void finish_form(const RowBudget&, const double* out, std::int64_t columns, FormSums&);
 
 /// G2 of one column: (16), (20b).
 double final_underflow(const RowBudget&, const MergeBudget&, const ColumnRange&,
@@ -32,10 +34,7 @@ double lse_bound(const RowBudget&, const MergeBudget&);
 double largest_lse_bound(const RowBudget&, const MergeBudget&);
 
 /// (26) for the column weights `g`: |sum_c g_c (out_c - o_c)|, output rounding included.
-struct Functional {
-  std::vector<double> y, abs_y;  // [visible] of the virtual column
-};
-double functional_bound(const RowBudget&, const FormSums&, const ColumnRange&, const Functional&,
+double functional_bound(const RowBudget&, const FormSums&, const ColumnRange&, const VirtualColumn&,
                         const double* g, const double* out, std::int64_t columns);
 
 }  // namespace ringproof::oracle

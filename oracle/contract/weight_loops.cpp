@@ -1,4 +1,4 @@
-// Sums over keys and columns for every vector target (weight_loops.hpp).
+// Weights and sums over the keys of one row for every vector target (weight_loops.hpp).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracle/contract/weight_loops.cpp"
 #include <hwy/foreach_target.h>
@@ -89,84 +89,6 @@ void NumeratorWeights(const KeyBudgetView& keys, double extra, double* weights) 
   }
 }
 
-/// Calls group(tag, column) for all columns, full vectors first, then one by one.
-template <class Group>
-HWY_INLINE void ForColumns(std::int64_t columns, const Group& group) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(kTag));
-  std::int64_t c = 0;
-  for (; c + lanes <= columns; c += lanes) group(kTag, c);
-  const hn::CappedTag<double, 1> single;
-  for (; c < columns; ++c) group(single, c);
-}
-
-void ColumnRangeOf(const ValueRows& rows, ColumnRange& out) {
-  ForColumns(rows.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
-    auto sum = hn::Zero(tag), abs_sum = hn::Zero(tag);
-    auto largest = hn::Set(tag, -HUGE_VAL), smallest = hn::Set(tag, HUGE_VAL);
-    for (std::int64_t k = 0; k < rows.visible; ++k) {
-      const auto v = hn::LoadU(tag, rows.values + rows.index[k] * rows.stride + c);
-      sum = hn::Add(sum, v);
-      abs_sum = hn::Add(abs_sum, hn::Abs(v));
-      largest = hn::Max(largest, v);
-      smallest = hn::Min(smallest, v);
-    }
-    hn::StoreU(sum, tag, out.sum.data() + c);
-    hn::StoreU(abs_sum, tag, out.abs_sum.data() + c);
-    hn::StoreU(largest, tag, out.largest.data() + c);
-    hn::StoreU(smallest, tag, out.smallest.data() + c);
-  });
-}
-
-void ColumnErrorsOf(const ValueRows& rows, const KeyWeights& weights, const double* o,
-                    ColumnErrors& errors) {
-  ForColumns(rows.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
-    const auto out = hn::LoadU(tag, o + c);
-    auto common = hn::Zero(tag), numerator = hn::Zero(tag);
-    for (std::int64_t k = 0; k < rows.visible; ++k) {
-      const auto v = hn::LoadU(tag, rows.values + rows.index[k] * rows.stride + c);
-      const auto of_common = hn::Set(tag, weights.common[static_cast<std::size_t>(k)]);
-      const auto of_numerator = hn::Set(tag, weights.numerator[static_cast<std::size_t>(k)]);
-      common = hn::MulAdd(of_common, hn::Abs(hn::Sub(v, out)), common);
-      numerator = hn::MulAdd(of_numerator, hn::Abs(v), numerator);
-    }
-    hn::StoreU(common, tag, errors.common.data() + c);
-    hn::StoreU(numerator, tag, errors.numerator.data() + c);
-  });
-}
-
-void VirtualColumn(const ValueRows& rows, const double* g, double* y, double* abs_y) {
-  for (std::int64_t k = 0; k < rows.visible; ++k) {
-    const double* row = rows.values + rows.index[k] * rows.stride;
-    auto signed_sum = hn::Zero(kTag), abs_sum = hn::Zero(kTag);
-    double signed_tail = 0, abs_tail = 0;
-    std::int64_t c = 0;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(kTag));
-    for (; c + lanes <= rows.columns; c += lanes) {
-      const auto term = hn::Mul(hn::LoadU(kTag, g + c), hn::LoadU(kTag, row + c));
-      signed_sum = hn::Add(signed_sum, term);
-      abs_sum = hn::Add(abs_sum, hn::Abs(term));
-    }
-    for (; c < rows.columns; ++c) {
-      signed_tail += g[c] * row[c];
-      abs_tail += g[c] * row[c] < 0 ? -(g[c] * row[c]) : g[c] * row[c];
-    }
-    y[k] = Sum(signed_sum) + signed_tail;
-    abs_y[k] = Sum(abs_sum) + abs_tail;
-  }
-}
-
-void AddWeightedValues(const ValueRows& rows, const double* weight, std::int64_t first,
-                       std::int64_t last, bool absolute, double* sums) {
-  ForColumns(rows.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
-    auto sum = hn::LoadU(tag, sums + c);
-    for (std::int64_t k = first; k < last; ++k) {
-      const auto v = hn::LoadU(tag, rows.values + rows.index[k] * rows.stride + c);
-      sum = hn::MulAdd(hn::Set(tag, weight[k]), absolute ? hn::Abs(v) : v, sum);
-    }
-    hn::StoreU(sum, tag, sums + c);
-  });
-}
-
 }  // namespace ringproof::oracle::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -176,10 +98,6 @@ namespace ringproof::oracle {
 HWY_EXPORT(LseSumsOf);
 HWY_EXPORT(KeyWeightsOf);
 HWY_EXPORT(NumeratorWeights);
-HWY_EXPORT(ColumnRangeOf);
-HWY_EXPORT(ColumnErrorsOf);
-HWY_EXPORT(VirtualColumn);
-HWY_EXPORT(AddWeightedValues);
 
 LseSums lse_sums(const KeyBudgetView& keys) { return HWY_DYNAMIC_DISPATCH(LseSumsOf)(keys); }
 
@@ -193,32 +111,6 @@ void key_weights(const KeyBudgetView& keys, KeyWeights& out) {
 void numerator_weights(const KeyBudgetView& keys, double extra, std::vector<double>& weights) {
   fit(weights, keys.padded);
   HWY_DYNAMIC_DISPATCH(NumeratorWeights)(keys, extra, weights.data());
-}
-
-void column_range(const ValueRows& rows, ColumnRange& out) {
-  for (auto* array : {&out.sum, &out.abs_sum, &out.largest, &out.smallest}) {
-    fit(*array, rows.columns);
-  }
-  HWY_DYNAMIC_DISPATCH(ColumnRangeOf)(rows, out);
-}
-
-void column_errors(const ValueRows& rows, const KeyWeights& weights, const double* out,
-                   ColumnErrors& errors) {
-  fit(errors.common, rows.columns);
-  fit(errors.numerator, rows.columns);
-  HWY_DYNAMIC_DISPATCH(ColumnErrorsOf)(rows, weights, out, errors);
-}
-
-void virtual_column(const ValueRows& rows, const double* weight_of_column, std::vector<double>& y,
-                    std::vector<double>& abs_y) {
-  fit(y, rows.visible + kPadding);
-  fit(abs_y, rows.visible + kPadding);
-  HWY_DYNAMIC_DISPATCH(VirtualColumn)(rows, weight_of_column, y.data(), abs_y.data());
-}
-
-void add_weighted_values(const ValueRows& rows, const double* weight, std::int64_t first,
-                         std::int64_t last, bool absolute, double* sums) {
-  HWY_DYNAMIC_DISPATCH(AddWeightedValues)(rows, weight, first, last, absolute, sums);
 }
 
 }  // namespace ringproof::oracle

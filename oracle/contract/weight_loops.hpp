@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace ringproof::oracle {
@@ -48,25 +49,42 @@ struct ValueRows {
   std::int64_t columns;  // Dv
 };
 
-/// Sums over the visible keys that do not depend on the weights, each [Dv padded].
+/// Sums over the visible keys that do not depend on the weights, each [Dv].
 struct ColumnRange {
   std::vector<double> sum, abs_sum, largest, smallest;
 };
-void column_range(const ValueRows&, ColumnRange&);
-
 /// For every column: the first two sums of (21) over the visible keys, of p expm1(C) |v - o| and of
 /// p e^C expm1(A) |v|.
 struct ColumnErrors {
   std::vector<double> common, numerator;  // [Dv]
 };
-void column_errors(const ValueRows&, const KeyWeights&, const double* out, ColumnErrors& errors);
-
 /// For every visible key: y_j = sum_c g_c v_jc and sum_c |g_c v_jc|. (26)
-void virtual_column(const ValueRows&, const double* weight_of_column, std::vector<double>& y,
-                    std::vector<double>& abs_y);
+struct VirtualColumn {
+  std::vector<double> y, abs_y;  // [visible]
+};
 
-/// Adds weight_k v_k over keys [first, last) of the visible ones to `sums` [Dv].
-void add_weighted_values(const ValueRows&, const double* weight, std::int64_t first,
-                         std::int64_t last, bool absolute, double* sums);
+/// One merge form's weights and what they give.
+struct WeightedErrors {
+  const KeyWeights* weights;
+  ColumnErrors* errors;
+};
+
+/// Everything above in one pass over the values, which are read from memory once: [Dv] `out`, g.
+void column_sums(const ValueRows&, const double* out, const double* g,
+                 std::span<const WeightedErrors> forms, ColumnRange&, VirtualColumn&);
+
+/// For keys [first, last) of the visible ones, adds p v, common |v| and numerator |v| to `sums`:
+/// three rows of `columns` numbers each. (23)
+struct SignedSums {
+  double* signed_sum;
+  double* common;
+  double* numerator;
+};
+void add_signed_sums(const ValueRows&, const double* p, const double* common,
+                     const double* numerator, std::int64_t first, std::int64_t last, SignedSums);
+
+/// Adds p v over keys [first, last) to `sums` [Dv]. (43)
+void add_weighted_values(const ValueRows&, const double* p, std::int64_t first, std::int64_t last,
+                         double* sums);
 
 }  // namespace ringproof::oracle
