@@ -1,6 +1,6 @@
-// How much work a causal or windowed ring gives to whom, counted exactly and without any tensor.
-// Work is visible (query, key) pairs of one head. The ranks go step by step together, because a
-// block can only move on when it has arrived: a step lasts as long as its busiest rank.
+// How much work a causal or windowed ring gives to whom (C17, C18), counted exactly, without a
+// tensor. Work is visible (query, key) pairs of one head. The ranks go step by step together,
+// because a block can only move on when it has arrived: a step lasts as long as its busiest rank.
 #pragma once
 
 #include <algorithm>

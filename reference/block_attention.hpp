@@ -1,6 +1,6 @@
 // One rank's queries against one block of keys: the scores of a head, and their way into the
-// states. The scores of one head, [b, b], are the largest thing a rank ever holds of the N x N
-// matrix.
+// states. These scores, [b, b], are all a rank ever holds of the N x N matrix, and the largest of
+// its tensors (C9).
 #pragma once
 
 #include "reference/online_softmax.hpp"

@@ -1,7 +1,7 @@
 // Dense softmax attention, the definition itself: all scores of a row, their maximum, their
 // weights.
-//   out = sum_j exp(s_j - m) v_j / sum_j exp(s_j - m)
-// Nothing is streamed here. The ring must give the same function (tests), by another road.
+//   out = sum_j exp(s_j - m) v_j / sum_j exp(s_j - m)    for any m (C2); the maximum is safe
+// Nothing is streamed here. The ring must give the same function by another road (C19).
 #pragma once
 
 #include "reference/score.hpp"

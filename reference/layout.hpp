@@ -1,10 +1,9 @@
-// Which rank owns which row: three layouts, any number of rows N, any number of ranks P.
+// Which rank owns which row (C1): three layouts, any number of rows N, any number of ranks P.
 //   contiguous: N rows are cut into P chunks, rank r owns chunk r
 //   zigzag:     they are cut into 2 P chunks, rank r owns chunks r and 2 P - 1 - r
 //   striped:    rank r owns the rows with row mod P = r
 // Pure integer functions. (rank, slot) -> row and row -> (owner, slot) are inverse to each other,
-// and the slots of a rank ascend with its rows. P need not divide N; with P > N some ranks own
-// nothing.
+// and a rank's slots ascend with its rows. P need not divide N; with P > N some ranks own nothing.
 #pragma once
 
 #include <vector>

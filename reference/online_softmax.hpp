@@ -1,8 +1,10 @@
 // The online softmax: the state (m, l, o) of one query row, and what may be done with it.
 //   m = largest score so far,  l = sum exp(s - m),  o = sum exp(s - m) v    (o is not divided by l)
-// absorb() folds a block of keys in, merge() joins two states, finish() divides, once, at the end.
-// The order of blocks does not matter in real arithmetic: states under merge() are a commutative
-// monoid whose neutral element is the state of no key, (-infinity, 0, 0).
+// After any prefix of the keys it is the state of a dense pass over that prefix (C3). Subtracting m
+// keeps every weight at most 1 (C25); when a larger maximum arrives, one factor corrects the past
+// (C24). absorb() folds a block of keys in, merge() joins two states, finish() divides, once, at
+// the end. The order does not matter in real arithmetic (C11): states under merge() are a
+// commutative monoid whose neutral element is the state of no key, (-infinity, 0, 0).
 #pragma once
 
 #include "reference/tensor.hpp"
@@ -20,7 +22,7 @@ struct RowState {
 
 /// Folds one block of keys into the state. An invisible key has score minus infinity; its value is
 /// not read. A block without a visible key leaves the state as it is: that one guard is what the
-/// recurrence as printed in the document lacks (absorb_as_listed, below).
+/// recurrence as printed in the document lacks (C4; absorb_as_listed, below).
 template <class Real>
 void absorb(RowState<Real>& state,
             Numbers<Real> scores,    // [n]
@@ -78,7 +80,8 @@ void absorb_sink(RowState<Real>& state, const Real& sink) {
 }
 
 /// Joins the states of two disjoint sets of keys. Tiles inside a rank and blocks between ranks are
-/// joined by this same function: the ring is flash attention one level up.
+/// joined by this same function: the ring is flash attention one level up
+/// (C16).
 template <class Real>
 RowState<Real> merge(const RowState<Real>& a, const RowState<Real>& b) {
   RowState<Real> joined(static_cast<Index>(a.o.size()));
@@ -120,8 +123,8 @@ struct NormalizedPartial {
   Real lse = Number<Real>::minus_infinity();
 };
 
-/// Joins normalised partials. Averaging them would be wrong, because each forgot how much mass
-/// stood under its division; the LSE remembers it: the weights are exp(lse - joined lse).
+/// Joins normalised partials. Averaging them would be wrong (C20), because each forgot how much mass
+/// stood under its division; the LSE remembers it (C21): the weights are exp(lse - joined lse).
 template <class Real>
 NormalizedPartial<Real> merge(const NormalizedPartial<Real>& a, const NormalizedPartial<Real>& b) {
   const Real m = larger(a.lse, b.lse);

@@ -1,16 +1,15 @@
-// Ring attention, all ranks in one process, in lockstep. Each line L1 ... L8 of the document's
-// inner loop is one statement here, in the document's order; what the document says of "every
-// device" is a loop over the ranks. No threads and no overlap: what runs at the same time is the
-// other tiers' matter.
-//
-//   L1  state = (m = -inf, l = 0, o = 0)
-//   L2  kv = (K_i, V_i)
-//   L3  for t in 0 .. P-1:
-//   L4    if t < P-1: async send(kv -> i+1), recv(next <- i-1)
-//   L5    S = Q_i kv.K^T / sqrt(d_k)
-//   L6    state = online_softmax(state, S, kv.V)
-//   L7    if t < P-1: wait(send, recv); kv = next
-//   L8  O_i = state.o / state.l
+// Ring attention, all ranks in one process and in lockstep: the document's inner loop, whose lines
+// we number. Each is one statement below, in the document's order, under its number; what the
+// document lets every device do at once is a loop over the ranks here.
+//   L1  no query row has seen a key yet
+//   L2  every rank starts with its own block of keys and values
+//   L3  P steps
+//   L4    pass the block on and expect the neighbour's, but not in the last step (C7)
+//   L5    scores of the rank's queries against the block in hand
+//   L6    fold them and the block's values into the states
+//   L7    wait for the transfer; the block that arrived takes the place of the one in hand (C8)
+//   L8  the one division
+// No threads and no overlap: what really runs at the same time is the other tiers' matter.
 #pragma once
 
 #include <utility>
@@ -53,8 +52,8 @@ void wait_all(std::vector<KeyBlock<Real>>& kv, std::vector<KeyBlock<Real>>& next
 }
 
 /// The inner loop. `shard` is taken over: a caller that moves it in keeps no keys, and a rank then
-/// holds two blocks, the one it computes with and the one that arrives; a caller that keeps its
-/// shards (the backward pass needs them) pays for a third.
+/// holds two blocks, the one in hand and the one that arrives; a caller that keeps its shards, as a
+/// backward pass must, pays for a third (C12, C13).
 template <class Real>
 std::vector<ShardAnswer<Real>> ring(const Problem<Real>& problem, Direction direction,
                                     std::vector<Shard<Real>> shard, Trace& trace) {

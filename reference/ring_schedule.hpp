@@ -1,7 +1,8 @@
 // The ring as pure functions on integers: which block a rank holds at a step, and whom it talks to.
-// Ranks and blocks carry the same numbers: block r is the keys and values that rank r owns.
+// Ranks and blocks carry the same numbers: block r is the keys and values that rank r owns (C5).
 //   down: at step t rank r holds block (r - t) mod P and sends to r + 1  (the document's direction)
 //   up:   at step t rank r holds block (r + t) mod P and sends to r - 1
+// For a fixed rank block_at is a bijection of steps and blocks: it meets every key once (C6).
 #pragma once
 
 #include "reference/number.hpp"

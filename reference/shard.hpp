@@ -1,7 +1,7 @@
 // Dealing a problem out to the ranks, and collecting their answers.
-// A rank's queries stay with it; its keys and values are a block that travels. Rows are in
-// ascending order, and which rows these are is known to everybody from the layout: row numbers
-// never travel.
+// A rank's queries stay with it; its keys and values are a block that travels (C1). Rows ascend
+// within a rank, and everybody knows from the layout which rows those are: row numbers never
+// travel.
 #pragma once
 
 #include "reference/layout.hpp"

@@ -1,7 +1,7 @@
-// What happened in a ring: one event for each block posted, computed with, and waited for, in
-// order. Every tier writes the same JSON lines, so one set of checks reads them all. An event
-// states what was done, from the data itself (the origin and the bytes of the block in hand), not
-// what was planned.
+// What happened in a ring: one event for each block posted, computed with and waited for, in order
+// (C8). Every tier writes the same JSON lines, so one set of checks reads them all. An event states
+// what was done, from the data in hand (the origin and the bytes of the block), not what was
+// planned.
 #pragma once
 
 #include <istream>

@@ -52,7 +52,9 @@ test::OwnedProblem<double> plain_problem(Index rows, Index heads, Index kv_heads
 
 }  // namespace
 
-TEST_CASE("C11: in exact arithmetic the ring equals dense softmax, for every layout, P and order") {
+TEST_CASE(
+    "C11: in exact arithmetic the ring equals dense softmax, for every layout, P "
+    "and direction") {
   test::property("ring == dense, out and lse, bit for bit", [](const Description& description) {
     const auto owned = test::build<Exact>(description);
     const Answer<Exact> dense = dense_attention(owned.problem);
