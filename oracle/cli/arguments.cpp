@@ -23,10 +23,13 @@ AnswerKind answer_kind(const std::string& option, const std::string& word) {
   throw BadInput(option + ": \"" + word + "\" is no answer (out, lse, dq, dk, dv, dbias, dsinks)");
 }
 
-std::vector<AnswerKind> answer_kinds(const std::string& option,
-                                     const std::vector<std::string>& words) {
+std::vector<AnswerKind> answer_kinds(const std::string& option, const std::string& words) {
   std::vector<AnswerKind> kinds;
-  for (const std::string& word : words) kinds.push_back(answer_kind(option, word));
+  for (std::size_t first = 0; !words.empty() && first <= words.size();) {
+    const std::size_t comma = std::min(words.find(',', first), words.size());
+    kinds.push_back(answer_kind(option, words.substr(first, comma - first)));
+    first = comma + 1;
+  }
   return kinds;
 }
 
@@ -121,12 +124,8 @@ WalkOptions TruthArguments::walk() const {
 }
 
 void CheckArguments::add_to(CLI::App& app) {
-  app.add_option("--only", only, "answers to judge, separated by commas")
-      ->delimiter(',')
-      ->type_name("out,lse,...");
-  app.add_option("--require", require, "answers that must be there")
-      ->delimiter(',')
-      ->type_name("out,lse,...");
+  app.add_option("--only", only, "answers to judge, separated by commas")->type_name("out,lse,...");
+  app.add_option("--require", require, "answers that must be there")->type_name("out,lse,...");
   app.add_option("--rows", rows, "judge K sampled query rows")
       ->check(CLI::PositiveNumber)
       ->type_name("K");
@@ -178,18 +177,13 @@ std::string repeat_command(const std::string& verb, const std::vector<std::strin
   const auto add = [&](const std::string& option, const std::string& value) {
     command += " " + option + " " + shell_word(value);
   };
-  const auto joined_words = [](const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
-    return text;
-  };
   for (const std::string& file : files) command += " " + shell_word(file);
   if (from.joined) command += " --shards";
   if (from.contract) add("--contract", *from.contract);
   if (from.spec) add("--spec", *from.spec);
   if (from.problem) add("--problem", *from.problem);
-  if (!check.only.empty()) add("--only", joined_words(check.only));
-  if (!check.require.empty()) add("--require", joined_words(check.require));
+  if (!check.only.empty()) add("--only", check.only);
+  if (!check.require.empty()) add("--require", check.require);
   if (check.rows) {
     add("--rows", std::to_string(*check.rows));
     add("--seed", std::to_string(check.seed));

@@ -40,7 +40,7 @@ struct TruthArguments {
 
 /// What is judged, and how hard.
 struct CheckArguments {
-  std::vector<std::string> only, require;
+  std::string only, require;  // words separated by commas
   std::optional<std::int64_t> rows;
   std::uint64_t seed = 0;
   std::optional<double> power;
