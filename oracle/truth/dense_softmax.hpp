@@ -28,11 +28,15 @@ SoftmaxRow<Number> dense_softmax(std::span<const Number> scores,  // [keys]
   using std::log;
   SoftmaxRow<Number> row{std::vector<Number>(static_cast<std::size_t>(columns), Number(0)), {}};
   Number denominator = sink != nullptr ? Number(exp(Number(*sink - shift))) : Number(0);
+  Number term;
   for (std::size_t j = 0; j < scores.size(); ++j) {
     const Number weight = exp(Number(scores[j] - shift));
     const auto& v = value(j);
     denominator += weight;
-    for (std::size_t c = 0; c < row.out.size(); ++c) row.out[c] += weight * v[c];
+    for (std::size_t c = 0; c < row.out.size(); ++c) {
+      term = weight * v[c];
+      row.out[c] += term;
+    }
   }
   for (Number& element : row.out) element /= denominator;
   row.lse = shift + log(denominator);

@@ -9,11 +9,12 @@
 
 namespace ringproof::oracle {
 
-/// Every operation rounds outward: the exact result of exact arguments lies inside.
+/// Every operation rounds outward: the exact result of exact arguments lies inside. Expression
+/// templates are on, so that `x = a * b` allocates nothing; never name an expression with `auto`.
 template <unsigned decimal_digits>
 using Interval =
     boost::multiprecision::number<boost::multiprecision::mpfi_float_backend<decimal_digits>,
-                                  boost::multiprecision::et_off>;
+                                  boost::multiprecision::et_on>;
 
 /// hi = the binary64 number nearest to the middle, lo = the one nearest to what is left, radius = the
 /// distance to the farther end, rounded up. An unbounded or undefined interval has infinite radius.

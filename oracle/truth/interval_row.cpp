@@ -73,9 +73,10 @@ class ScoreRule {
     const std::vector<Number>& k = keys_(j);
     Number dot = 0, magnitudes = 0;
     for (std::size_t d = 0; d < k.size(); ++d) {
-      const Number product = q_[d] * k[d];
-      dot += product;
-      magnitudes += abs(product);
+      term_ = q_[d] * k[d];
+      dot += term_;
+      term_ = abs(term_);
+      magnitudes += term_;
     }
     Number score = scale_ * dot;
     row.dot[n] = middle(score.backend().data());
@@ -100,6 +101,7 @@ class ScoreRule {
   Number scale_, magnitude_;
   StoredRows<Number> queries_, keys_;
   std::vector<Number> q_;
+  Number term_;
 };
 
 /// Fills dot ... score, score_radius, max_score; returns the scores of the visible keys.

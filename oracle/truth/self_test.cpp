@@ -61,12 +61,12 @@ bool fuses_with_one_rounding() {
 bool vectors_agree() {
   alignas(64) double hi[8], lo[8], out_hi[8], out_lo[8];
   for (int n = 0; n < 8; ++n) {
-    hi[n] = -0.6931471805599453 * n;
-    lo[n] = -2.3190468138462996e-17 * n;
+    hi[n] = std::ldexp(-0.6931471805599453, n);  // -2^n ln 2, exact by construction
+    lo[n] = std::ldexp(-2.3190468138462996e-17, n);
   }
   exp_dd_array(hi, lo, 8, out_hi, out_lo);
   for (int n = 0; n < 8; ++n) {
-    const double exact = std::ldexp(1.0, -n);  // hi + lo is -n ln 2 to 2^-106
+    const double exact = std::ldexp(1.0, -(1 << n));  // hi + lo is -2^n ln 2 to 2^-100
     if (!(std::abs((out_hi[n] - exact) + out_lo[n]) <= exact * 0x1p-96)) return false;
   }
   return true;
