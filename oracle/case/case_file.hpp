@@ -31,8 +31,8 @@ struct Case {
 };
 
 struct CaseOptions {
-  std::optional<std::string> spec_file;     // --spec F replaces the spec in the file
-  std::optional<std::string> problem_file;  // --problem P
+  std::optional<std::string> spec_file = {};     // --spec F replaces the spec in the file
+  std::optional<std::string> problem_file = {};  // --problem P
 };
 
 /// Reads one case. Throws BadInput "FILE: what is wrong (where)"; allocates no more than the file

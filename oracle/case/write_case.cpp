@@ -47,7 +47,12 @@ std::string header_of(const std::string& path, const std::vector<const NamedTens
         {"dtype", name(tensor->dtype)}, {"shape", tensor->shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string text = root.dump();
+  std::string text;
+  try {
+    text = root.dump();
+  } catch (const nlohmann::json::exception&) {
+    refuse(path, "the spec or a name is not UTF-8");
+  }
   text.append((8 - text.size() % 8) % 8, ' ');
   const std::uint64_t length = text.size();
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;

@@ -126,7 +126,7 @@ struct CaseBuilder {
     std::string result;
     for (const char c : text) {
       if (c == '"' || c == '\\') result += '\\';
-      result += c;
+      result += c == '\n' ? ' ' : c;
     }
     return result;
   }
