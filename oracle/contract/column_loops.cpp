@@ -20,7 +20,7 @@ constexpr hn::ScalableTag<double> kTag{};
 // chunk but the first find it there.
 constexpr std::int64_t kChunk = 32;
 
-std::int64_t Lanes() { return static_cast<std::int64_t>(hn::Lanes(kTag)); }
+HWY_INLINE std::int64_t Lanes() { return static_cast<std::int64_t>(hn::Lanes(kTag)); }
 
 /// Calls group(tag, column) for every vector of columns, then for what is left one by one.
 template <class Group>
@@ -66,40 +66,41 @@ void ErrorsOf(const Chunk& chunk, const double* o, const WeightedErrors& form) {
     // Two of each, so that one addition need not wait for the one before.
     auto common = hn::LoadU(tag, common_sums + c), other_common = hn::Zero(tag);
     auto numerator = hn::LoadU(tag, numerator_sums + c), other_numerator = hn::Zero(tag);
-    const auto add = [&](std::int64_t k, auto& to_common, auto& to_numerator) HWY_ATTR {
-      const auto v = hn::LoadU(tag, chunk.row(k) + c);
-      to_common = hn::MulAdd(hn::Set(tag, of_common[k]), hn::Abs(hn::Sub(v, out)), to_common);
-      to_numerator = hn::MulAdd(hn::Set(tag, of_numerator[k]), hn::Abs(v), to_numerator);
-    };
     std::int64_t k = chunk.first;
     for (; k + 2 <= chunk.last; k += 2) {
-      add(k, common, numerator);
-      add(k + 1, other_common, other_numerator);
+      const auto v = hn::LoadU(tag, chunk.row(k) + c), w = hn::LoadU(tag, chunk.row(k + 1) + c);
+      common = hn::MulAdd(hn::Set(tag, of_common[k]), hn::Abs(hn::Sub(v, out)), common);
+      numerator = hn::MulAdd(hn::Set(tag, of_numerator[k]), hn::Abs(v), numerator);
+      other_common =
+          hn::MulAdd(hn::Set(tag, of_common[k + 1]), hn::Abs(hn::Sub(w, out)), other_common);
+      other_numerator = hn::MulAdd(hn::Set(tag, of_numerator[k + 1]), hn::Abs(w), other_numerator);
     }
-    if (k < chunk.last) add(k, common, numerator);
+    if (k < chunk.last) {
+      const auto v = hn::LoadU(tag, chunk.row(k) + c);
+      common = hn::MulAdd(hn::Set(tag, of_common[k]), hn::Abs(hn::Sub(v, out)), common);
+      numerator = hn::MulAdd(hn::Set(tag, of_numerator[k]), hn::Abs(v), numerator);
+    }
     hn::StoreU(hn::Add(common, other_common), tag, common_sums + c);
     hn::StoreU(hn::Add(numerator, other_numerator), tag, numerator_sums + c);
   });
 }
 
-void VirtualOf(const Chunk& chunk, const double* g, VirtualColumn& out) {
-  const std::int64_t columns = chunk.rows.columns;
+void VirtualOf(const Chunk& chunk, const double* HWY_RESTRICT g, VirtualColumn& out) {
+  const std::int64_t columns = chunk.rows.columns, lanes = Lanes();
   for (std::int64_t k = chunk.first; k < chunk.last; ++k) {
     const double* HWY_RESTRICT row = chunk.row(k);
     auto sum = hn::Zero(kTag), other_sum = hn::Zero(kTag);
     auto abs_sum = hn::Zero(kTag), other_abs_sum = hn::Zero(kTag);
-    double tail = 0, abs_tail = 0;
-    const auto add = [&](std::int64_t c, auto& to_sum, auto& to_abs_sum) HWY_ATTR {
-      const auto term = hn::Mul(hn::LoadU(kTag, g + c), hn::LoadU(kTag, row + c));
-      to_sum = hn::Add(to_sum, term);
-      to_abs_sum = hn::Add(to_abs_sum, hn::Abs(term));
-    };
     std::int64_t c = 0;
-    for (; c + 2 * Lanes() <= columns; c += 2 * Lanes()) {
-      add(c, sum, abs_sum);
-      add(c + Lanes(), other_sum, other_abs_sum);
+    for (; c + 2 * lanes <= columns; c += 2 * lanes) {
+      const auto term = hn::Mul(hn::LoadU(kTag, g + c), hn::LoadU(kTag, row + c));
+      const auto other = hn::Mul(hn::LoadU(kTag, g + c + lanes), hn::LoadU(kTag, row + c + lanes));
+      sum = hn::Add(sum, term);
+      other_sum = hn::Add(other_sum, other);
+      abs_sum = hn::Add(abs_sum, hn::Abs(term));
+      other_abs_sum = hn::Add(other_abs_sum, hn::Abs(other));
     }
-    for (; c + Lanes() <= columns; c += Lanes()) add(c, sum, abs_sum);
+    double tail = 0, abs_tail = 0;
     for (; c < columns; ++c) {
       tail += g[c] * row[c];
       abs_tail += std::fabs(g[c] * row[c]);

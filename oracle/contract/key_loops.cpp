@@ -43,7 +43,7 @@ void ScoreErrors(const ScoreBudget& c, double score_radius, RowKeys& keys) {
   }
 }
 
-double LargerOf(double a, double b) { return a < b ? b : a; }
+HWY_INLINE double LargerOf(double a, double b) { return a < b ? b : a; }
 
 ScoreExtremes Extremes(const RowKeys& keys, double max_score) {
   const double* HWY_RESTRICT score = keys.score.data();

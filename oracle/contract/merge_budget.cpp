@@ -25,9 +25,11 @@ void before_merging(const RowBudget& row, MergeBudget& out) {
   for (std::size_t j = 0; j < count; ++j) {
     out.common[j] = row.keys.common[j] + exps;
     out.common_lse[j] = row.keys.common_lse[j] + exps;
-    out.numerator[j] = row.numerator;
-    out.denominator[j] = row.denominator;
   }
+  // Padding takes part in nothing, but where all keys share a budget it shares it too.
+  std::fill_n(out.numerator.begin(), row.keys.padded, row.numerator);
+  std::fill_n(out.denominator.begin(), row.keys.padded, row.denominator);
+  out.uniform = true;
   out.numerator_before = row.numerator;
 }
 
@@ -47,19 +49,17 @@ void merge_unnormalized(const RowBudget& row, MergeBudget& out) {
 struct LseMerge {
   double us, logaddexp, running;  // hat(u_sm), dl, k_L
   double up;                      // ln sum p e^{CL + B}
-  double log_sum;                 // lmax of a partial, which may hold keys without weight
-  double lse_u;                   // u_L
+  LseTail tail;
 
-  LseMerge(const RowBudget& row, const MergeBudget& budget) {
+  LseMerge(const RowBudget& row, const MergeBudget& budget, const LseSums& sums)
+      // lmax of a partial, which may hold keys without weight.
+      : tail(row, budget.lse_total + sums.largest, row.contract->partials.lse_u) {
     const Contract& c = *row.contract;
-    const LseSums sums = lse_sums(budget.view(row.keys));
     us = row.softmax_hat;
-    lse_u = c.partials.lse_u;
     logaddexp =
         1.01 * (0.28 * us + 0.5 * row.exp_hat + 0.6932 * hat(c.lse.log_rel) + c.lse.log_abs);
-    running = std::expm1(us + hat(lse_u));
+    running = std::expm1(us + hat(c.partials.lse_u));
     up = std::log1p(sums.above);
-    log_sum = budget.lse_total + sums.largest;
   }
 };
 
@@ -72,7 +72,7 @@ RunningLse running_lse(const RowBudget& row, const LseMerge& m, double budget, d
                        double merges) {
   RunningLse result{};
   result.reach = std::max(std::fabs(row.L), std::fabs(score)) + budget + m.up;
-  result.tail = lse_tail(row, m.log_sum, result.reach, result.reach, m.lse_u);
+  result.tail = m.tail(result.reach, result.reach);
   const double left = 1 - merges * m.running;
   result.bound = left > 0 ? (result.reach + result.tail + merges * m.logaddexp) / left : HUGE_VAL;
   return result;
@@ -82,13 +82,14 @@ RunningLse running_lse(const RowBudget& row, const LseMerge& m, double budget, d
 void merge_weighted(const RowBudget& row, MergeBudget& out) {
   const Contract& c = *row.contract;
   const bool sequential = out.form == Merge::lse_sequential;
-  const LseMerge m(row, out);
+  const LseMerge m(row, out, lse_sums(out.view(row.keys)));
   const double merges = sequential ? row.R - 1 : 1;  // nm
   const double difference = std::expm1(m.us);
   const double exp_hat = row.exp_hat;
   const double numerator = row.division + hat(c.partials.o_u) +
                            (sequential ? (row.R - 1) * (exp_hat + 2 * m.us + hat(c.partials.run_u))
                                        : exp_hat + row.R * m.us);
+  out.uniform = false;
   const double total = 1.01 * (hat(c.lse.log_rel) * std::log(row.R) + c.lse.log_abs);
   for (std::size_t j = 0; j < static_cast<std::size_t>(row.keys.count); ++j) {
     const double budget = out.common_lse[j] + out.denominator[j];
@@ -109,7 +110,7 @@ void merge_weighted(const RowBudget& row, MergeBudget& out) {
 /// are shared by numerator and denominator. (20a), and the factors of (20b)
 void merge_sigmoid(const RowBudget& row, MergeBudget& out) {
   const Contract& c = *row.contract;
-  const LseMerge m(row, out);
+  const LseMerge m(row, out, lse_sums(out.view(row.keys)));
   const double merges = row.R - 1;
   double reach = std::fabs(row.L), smallest = HUGE_VAL;
   for (std::size_t j = 0; j < static_cast<std::size_t>(row.keys.count); ++j) {
@@ -118,7 +119,7 @@ void merge_sigmoid(const RowBudget& row, MergeBudget& out) {
     smallest = std::min(smallest, row.keys.score[j] - budget);
   }
   reach += m.up;
-  const double tail = lse_tail(row, m.log_sum, reach, reach, m.lse_u);
+  const double tail = m.tail(reach, reach);
   const double span = std::max(0.0, row.L + m.up - smallest) + 2 * tail;  // X0
   const double log_error = std::expm1(hat(c.lse.log_rel) + 2 * m.us);
   const double of_span = std::expm1(m.us) + 1.01 * log_error;  // k_x
@@ -184,18 +185,19 @@ void finish_budgets(const RowBudget& row, MergeBudget& out) {
 }  // namespace
 
 KeyBudgetView MergeBudget::view(const RowKeys& keys) const {
-  return {keys.padded,       keys.log_p.data(), keys.p.data(),    common.data(),
-          common_lse.data(), keys.cast.data(),  numerator.data(), denominator.data()};
+  return {keys.padded,      keys.log_p.data(), keys.p.data(),      common.data(), common_lse.data(),
+          keys.cast.data(), numerator.data(),  denominator.data(), uniform};
 }
 
-double lse_tail(const RowBudget& row, double log_sum, double max_reach, double L, double lse_u) {
+LseTail::LseTail(const RowBudget& row, double log_sum, double lse_u) {
   const Contract::Lse& lse = row.contract->lse;
   const double us = row.softmax_hat;
   const double store = us + hat(lse_u);
   const double logarithm =
       std::expm1(hat(lse.log_rel) + 2 * us) * log_sum + std::exp(2 * us) * lse.log_abs;
-  return std::exp(store) * (std::expm1(lse.max_roundings * us) * max_reach + logarithm) +
-         std::expm1(store) * L;
+  constant_ = std::exp(store) * logarithm;
+  of_maximum_ = std::exp(store) * std::expm1(lse.max_roundings * us);
+  of_lse_ = std::expm1(store);
 }
 
 void merge_budget(const RowBudget& row, Merge form, MergeBudget& out) {

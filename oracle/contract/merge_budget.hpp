@@ -18,6 +18,7 @@ struct MergeBudget {
   std::vector<double> denominator;      // B_j
   std::vector<double> shared;           // z_j
   double numerator_before = 0;          // A_j without the cast and before merging, for (23)
+  bool uniform = true;                  // A_j without the cast and B_j are the same for all keys
   double rescales = 0;                  // n_al
   double division = 0;                  // tau_d, (15)
   double numerator_max = 0;             // max A_j
@@ -36,8 +37,17 @@ struct MergeBudget {
   KeyBudgetView view(const RowKeys&) const;
 };
 
-/// tail(m, L, u_L) of (24) for a given lmax.
-double lse_tail(const RowBudget&, double log_sum, double max_reach, double L, double lse_u);
+/// tail(m, L, u_L) of (24) for a given lmax: linear in m and L.
+class LseTail {
+ public:
+  LseTail(const RowBudget&, double log_sum, double lse_u);
+  double operator()(double maximum, double L) const {
+    return constant_ + of_maximum_ * maximum + of_lse_ * L;
+  }
+
+ private:
+  double constant_, of_maximum_, of_lse_;
+};
 
 /// Budgets of `form`; Merge::none where there is one partial.
 void merge_budget(const RowBudget&, Merge form, MergeBudget& out);

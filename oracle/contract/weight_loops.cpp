@@ -22,14 +22,37 @@ HWY_INLINE Vector Exponential(Vector x) {
   return hn::Exp(kTag, hn::Min(hn::Max(x, low), high));
 }
 
-/// p e^b (e^x - 1) with p = e^log_p, never as a product of 0 and infinity: for x >= 1 the upper bound
-/// e^{log_p + b + x} takes its place. `grown` is e^{log_p + b}.
-HWY_INLINE Vector Weighted(Vector log_p_b, Vector grown, Vector x) {
-  const auto one = hn::Set(kTag, 1.0);
-  const auto small = hn::Lt(x, one);
-  const auto weight = hn::Mul(grown, hn::Expm1(kTag, hn::Min(x, one)));
+/// g e^x - g for g = e^log_g, never as a product of 0 and infinity: for x >= 1 the upper bound
+/// e^{log_g + x} takes its place. `growth` is e^x - 1 wherever x < 1.
+HWY_INLINE Vector Grown(Vector log_g, Vector g, Vector x, Vector growth) {
+  const auto small = hn::Lt(x, hn::Set(kTag, 1.0));
+  const auto weight = hn::Mul(g, growth);
   if (HWY_LIKELY(hn::AllTrue(kTag, small))) return weight;
-  return hn::IfThenElse(small, weight, Exponential(hn::Add(log_p_b, x)));
+  return hn::IfThenElse(small, weight, Exponential(hn::Add(log_g, x)));
+}
+
+HWY_INLINE Vector Growth(Vector x) { return hn::Expm1(kTag, hn::Min(x, hn::Set(kTag, 1.0))); }
+
+/// p with its common factor e^C.
+struct Common {
+  Vector weight;  // p (e^C - 1)
+  Vector grown;   // p e^C
+  Vector shrunk;  // p e^-C
+  Vector log;     // ln(p e^C)
+};
+HWY_INLINE Common CommonOf(const KeyBudgetView& keys, std::int64_t j) {
+  const auto log_p = hn::LoadU(kTag, keys.log_p + j), p = hn::LoadU(kTag, keys.p + j);
+  const auto C = hn::LoadU(kTag, keys.common + j), one = hn::Set(kTag, 1.0);
+  const auto growth = Growth(C);
+  Common result{hn::Mul(p, growth), p, hn::Div(p, hn::Add(one, growth)), hn::Add(log_p, C)};
+  result.grown = hn::Add(p, result.weight);
+  const auto small = hn::Lt(C, one);
+  if (HWY_LIKELY(hn::AllTrue(kTag, small))) return result;
+  const auto grown = Exponential(result.log);
+  result.weight = hn::IfThenElse(small, result.weight, grown);
+  result.grown = hn::IfThenElse(small, result.grown, grown);
+  result.shrunk = hn::IfThenElse(small, result.shrunk, Exponential(hn::Sub(log_p, C)));
+  return result;
 }
 
 double Sum(Vector v) { return hn::GetLane(hn::SumOfLanes(kTag, v)); }
@@ -41,38 +64,48 @@ LseSums LseSumsOf(const KeyBudgetView& keys) {
     const auto budget =
         hn::Add(hn::LoadU(kTag, keys.common_lse + j), hn::LoadU(kTag, keys.denominator + j));
     const auto log_p = hn::LoadU(kTag, keys.log_p + j), p = hn::LoadU(kTag, keys.p + j);
-    above = hn::Add(above, Weighted(log_p, p, budget));
-    // 1 - e^{-x} = t / (1 + t) with t = e^x - 1.
-    const auto t = hn::Expm1(kTag, hn::Min(budget, hn::Set(kTag, 700.0)));
-    below = hn::Add(below, hn::Mul(p, hn::Div(t, hn::Add(one, t))));
+    const auto growth = hn::Expm1(kTag, hn::Min(budget, hn::Set(kTag, 700.0)));
+    above = hn::Add(above, Grown(log_p, p, budget, growth));
+    // 1 - e^{-x} = (e^x - 1) / e^x.
+    below = hn::MulAdd(p, hn::Div(growth, hn::Add(one, growth)), below);
     largest = hn::Max(largest, budget);
   }
   return {Sum(above), Sum(below), hn::GetLane(hn::MaxOfLanes(kTag, largest))};
 }
 
-void KeyWeightsOf(const KeyBudgetView& keys, KeyWeights& out) {
+template <bool kUniform>
+HWY_INLINE void Weigh(const KeyBudgetView& keys, KeyWeights& out) {
+  const auto one = hn::Set(kTag, 1.0);
+  const auto growth_of = [&](const double* budget, std::int64_t j)
+                             HWY_ATTR { return Growth(hn::LoadU(kTag, budget + j)); };
+  const auto first_numerator = growth_of(keys.numerator, 0);
+  const auto first_denominator = growth_of(keys.denominator, 0);
   auto common_sum = hn::Zero(kTag), numerator_sum = hn::Zero(kTag);
   auto denominator_sum = hn::Zero(kTag), shrunk_sum = hn::Zero(kTag);
   for (std::int64_t j = 0; j < keys.padded; j += static_cast<std::int64_t>(hn::Lanes(kTag))) {
-    const auto log_p = hn::LoadU(kTag, keys.log_p + j), p = hn::LoadU(kTag, keys.p + j);
-    const auto C = hn::LoadU(kTag, keys.common + j), cast = hn::LoadU(kTag, keys.cast + j);
-    const auto A = hn::LoadU(kTag, keys.numerator + j);
-    const auto B = hn::LoadU(kTag, keys.denominator + j);
-    const auto grown_log = hn::Add(log_p, C), cast_log = hn::Add(grown_log, cast);
-    const auto grown = Exponential(grown_log);
-    const auto common = Weighted(log_p, p, C);
-    const auto of_cast = Weighted(grown_log, grown, cast);
-    // Beyond x = 1 Weighted() returns more than grown (e^cast - 1); the sum stays an upper bound.
-    const auto beyond = Weighted(cast_log, hn::Add(grown, of_cast), A);
+    const auto cast = hn::LoadU(kTag, keys.cast + j);
+    const auto A = hn::LoadU(kTag, keys.numerator + j), B = hn::LoadU(kTag, keys.denominator + j);
+    const auto growth_A = kUniform ? first_numerator : Growth(A);
+    const auto growth_B = kUniform ? first_denominator : Growth(B);
+    const Common common = CommonOf(keys, j);
+    const auto of_cast = Grown(common.log, common.grown, cast, Growth(cast));
+    const auto beyond =
+        Grown(hn::Add(common.log, cast), hn::Add(common.grown, of_cast), A, growth_A);
     const auto numerator = hn::Add(of_cast, beyond);
-    hn::StoreU(common, kTag, out.common.data() + j);
+    hn::StoreU(common.weight, kTag, out.common.data() + j);
     hn::StoreU(of_cast, kTag, out.cast.data() + j);
     hn::StoreU(beyond, kTag, out.beyond_cast.data() + j);
     hn::StoreU(numerator, kTag, out.numerator.data() + j);
-    common_sum = hn::Add(common_sum, common);
+    common_sum = hn::Add(common_sum, common.weight);
     numerator_sum = hn::Add(numerator_sum, numerator);
-    denominator_sum = hn::Add(denominator_sum, Weighted(grown_log, grown, B));
-    shrunk_sum = hn::Add(shrunk_sum, Exponential(hn::Sub(hn::Sub(log_p, C), B)));
+    denominator_sum = hn::Add(denominator_sum, Grown(common.log, common.grown, B, growth_B));
+    // Where B >= 1, growth_B is e - 1 and e^-B needs its own exponential.
+    const auto small = hn::Lt(B, one);
+    auto shrink = hn::Div(one, hn::Add(one, growth_B));
+    if (HWY_UNLIKELY(!hn::AllTrue(kTag, small))) {
+      shrink = hn::IfThenElse(small, shrink, Exponential(hn::Neg(B)));
+    }
+    shrunk_sum = hn::MulAdd(common.shrunk, shrink, shrunk_sum);
   }
   out.common_sum = Sum(common_sum);
   out.numerator_sum = Sum(numerator_sum);
@@ -80,12 +113,16 @@ void KeyWeightsOf(const KeyBudgetView& keys, KeyWeights& out) {
   out.shrunk_sum = Sum(shrunk_sum);
 }
 
+void KeyWeightsOf(const KeyBudgetView& keys, KeyWeights& out) {
+  if (keys.uniform) return Weigh<true>(keys, out);
+  Weigh<false>(keys, out);
+}
+
 void NumeratorWeights(const KeyBudgetView& keys, double extra, double* weights) {
   for (std::int64_t j = 0; j < keys.padded; j += static_cast<std::int64_t>(hn::Lanes(kTag))) {
-    const auto grown_log =
-        hn::Add(hn::LoadU(kTag, keys.log_p + j), hn::LoadU(kTag, keys.common + j));
+    const Common common = CommonOf(keys, j);
     const auto budget = hn::Add(hn::LoadU(kTag, keys.cast + j), hn::Set(kTag, extra));
-    hn::StoreU(Weighted(grown_log, Exponential(grown_log), budget), kTag, weights + j);
+    hn::StoreU(Grown(common.log, common.grown, budget, Growth(budget)), kTag, weights + j);
   }
 }
 

@@ -19,6 +19,7 @@ struct KeyBudgetView {
   const double* cast;         // the cast in A_j
   const double* numerator;    // A_j without the cast
   const double* denominator;  // B_j
+  bool uniform;               // A_j without the cast and B_j are the same for all keys
 };
 
 /// sum p (e^{CL+B} - 1), sum p (1 - e^{-CL-B}), max (CL + B). (24), (25)
