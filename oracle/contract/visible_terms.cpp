@@ -17,14 +17,13 @@ bool is_ring(const Contract& contract, const Problem& problem) {
          has(Merge::lse_sequential) || has(Merge::lse_sigmoid);
 }
 
-/// C: a run that lies on both sides of the end of a shard needs more tiles there. Behind a cut the grid
-/// of tiles starts anew (one more tile), except in the second chunks of a zigzag layout, which follow the
-/// first chunk at any alignment (two more); the two middle chunks are neighbours on one rank.
-std::int64_t cuts(const Contract& contract, const Problem& problem) {
+/// C: a run that lies on both sides of the end of a shard or chunk needs more tiles there. Behind the
+/// end the grid of a rank starts anew: one tile more. The second chunk of a zigzag rank lies behind its
+/// first at any alignment, which may cost two; but then the end of that first chunk costs none, or the
+/// pieces on its two sides are neighbours on the rank. So 2R - 1 suffices for the 2R - 1 ends.
+std::int64_t cuts(const Contract& contract) {
   const std::int64_t R = contract.partials.count;
-  if (R == 1) return 0;
-  const bool zigzag = problem.spec.ring && problem.spec.ring->layout == RingLayout::zigzag;
-  return zigzag ? std::max(2 * R - 1, 3 * R - 3) : 2 * R - 1;
+  return R == 1 ? 0 : 2 * R - 1;
 }
 
 /// Places of the visible keys in the order of their positions; a ring deals rows out in that order.
@@ -59,7 +58,7 @@ void visible_terms(const Contract& contract, const Problem& problem, const RowTr
   const bool dealt =
       ring && (!problem.spec.ring || problem.spec.ring->layout == RingLayout::striped);
   terms.count = keys.visible;
-  terms.cuts = cuts(contract, problem);
+  terms.cuts = cuts(contract);
   terms.dealt_to = dealt ? R : 1;
   terms.runs.clear();
   const auto places = ring ? places_by_position(problem, row, keys) : std::vector<std::int64_t>();

@@ -218,9 +218,6 @@ void Literal::layout() {
   runs = {};
   runs.n = row.visible;
   runs.C = R > 1 ? 2 * R - 1 : 0;
-  if (R > 1 && problem.spec.ring && problem.spec.ring->layout == RingLayout::zigzag) {
-    runs.C = std::max(runs.C, 3 * R - 3);
-  }
   const bool known = problem.spec.ring && problem.spec.ring->layout != RingLayout::striped;
   runs.dealt = ring && !known ? R : 0;
   std::int64_t last = -2;
