@@ -131,6 +131,11 @@ class WeaveCase(unittest.TestCase):
     def test_a_directive_without_a_block(self):
         self.expect("page.md", "See [math]", "<!-- code: run -->\nSee [math]", "without a block")
 
+    def test_directives_shown_in_a_block_are_no_directives(self):
+        shown = "```text\n<!-- value: no-such -->1<!-- /value -->\n<!-- code: no/file -->\n```\n"
+        self.edit("page.md", "See [math]", shown + "See [math]")
+        self.assertEqual(self.problems(), [])
+
     def test_an_unknown_command(self):
         self.expect("page.md", "See [math]", "Type ./run away. See [math]", "no command away")
 

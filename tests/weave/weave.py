@@ -122,26 +122,26 @@ def weave_blocks(page, lines, sources, report):
             if body != lines[first + 1:last]:
                 report(first, f"the block differs from {kind}: {argument}", fixable=True)
         fresh += body
-    for number, line in enumerate(lines):
-        if DIRECTIVE.match(line) and number not in used:
-            report(number, "a directive without a block below it")
+    for number, line in links.prose(lines):
+        if DIRECTIVE.match(line) and number - 1 not in used:
+            report(number - 1, "a directive without a block below it")
     return fresh + lines[copied:]
 
 
 def weave_values(lines, sources, report):
     """Compares each inline value with what its command prints; returns the fresh lines."""
-    fresh = []
-    for number, line in enumerate(lines):
+    fresh = list(lines)
+    for number, line in links.prose(lines):
         def replace(match):
             try:
                 value = sources.output(match[1]) if sources.run else match[2]
             except Wrong as wrong:
-                report(number, str(wrong))
+                report(number - 1, str(wrong))
                 return match[0]
             if value != match[2]:
-                report(number, f"'{match[2]}' is '{value}' by value: {match[1]}", fixable=True)
+                report(number - 1, f"'{match[2]}' is '{value}' by value: {match[1]}", fixable=True)
             return f"<!-- value: {match[1]} -->{value}<!-- /value -->"
-        fresh.append(VALUE.sub(replace, line))
+        fresh[number - 1] = VALUE.sub(replace, line)
     return fresh
 
 

@@ -2,7 +2,6 @@
 #include "tutorials/00_demo/example.hpp"
 
 #include <array>
-#include <cstdio>
 #include <map>
 
 #include "oracle/truth/dense_softmax.hpp"
@@ -35,12 +34,14 @@ std::map<std::string, Real> compute() {
   reference::absorb<Real>(state, example.scores_a, example.values_a);
   figure["A alpha"] = weight(m_before_a, state.m);
   figure["A weight 1"] = weight(example.scores_a[0], state.m);
+  figure["A weight 2"] = weight(example.scores_a[1], state.m);
   figure["A l"] = state.l;
   figure["A o"] = state.o[0];
 
   const Real m_before_b = state.m;
   reference::absorb<Real>(state, example.scores_b, example.values_b);
   figure["B alpha"] = weight(m_before_b, state.m);
+  figure["B weight 1"] = weight(example.scores_b[0], state.m);
   figure["B weight 2"] = weight(example.scores_b[1], state.m);
   figure["B l"] = state.l;
   figure["B o"] = state.o[0];
@@ -61,27 +62,29 @@ Real direct_softmax() {
   return oracle::dense_softmax<Real>(scores, 1, value, nullptr, Real(3)).out[0];
 }
 
-std::string decimal(double x, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, x + 0.0);  // -0 prints as 0
-  return text;
+/// Both ends of the interval, each rounded to so many digits behind the point.
+std::array<std::string, 2> decimals(const Interval& x, int digits) {
+  const auto decimal = [&](mpfr_srcptr end) {
+    char text[64];
+    mpfr_snprintf(text, sizeof text, "%.*RNf", digits, end);
+    const bool zero = mpfr_zero_p(end) != 0;  // both signs of it
+    return zero ? std::string("0") : std::string(text);
+  };
+  return {decimal(&x.backend().data()->left), decimal(&x.backend().data()->right)};
 }
 
-/// The longest decimal, up to 15 digits, to which both ends of the interval round. Rounding is
-/// monotone, so every number between them rounds to it as well.
-std::string common_digits(const Interval& x) {
-  const double low = oracle::lower_end(x.backend().data());
-  const double high = oracle::upper_end(x.backend().data());
-  int digits = 15;
-  while (digits > 0 && decimal(low, digits) != decimal(high, digits)) --digits;
-  return decimal(low, digits);
+/// Do both ends round to this decimal? Rounding is monotone: then all numbers between them do, too.
+bool rounds_to(const Interval& x, const std::string& decimal) {
+  const std::size_t point = decimal.find('.');
+  const std::size_t digits = point == std::string::npos ? 0 : decimal.size() - point - 1;
+  const auto ends = decimals(x, static_cast<int>(digits));
+  return ends[0] == decimal && ends[1] == decimal;
 }
 
-bool rounds_to(const Interval& x, const std::string& printed) {
-  const std::size_t point = printed.find('.');
-  const int digits = point == std::string::npos ? 0 : static_cast<int>(printed.size() - point - 1);
-  return decimal(oracle::lower_end(x.backend().data()), digits) == printed &&
-         decimal(oracle::upper_end(x.backend().data()), digits) == printed;
+/// The decimal of 24 digits behind the point to which the interval rounds.
+std::string certified_decimal(const Interval& x) {
+  const auto ends = decimals(x, 24);
+  return ends[0] == ends[1] ? ends[0] : "not certified";
 }
 
 }  // namespace
@@ -92,9 +95,11 @@ std::vector<Figure> worked_example() {
   const std::vector<std::array<std::string, 4>> printed{
       {"A", "alpha", "0", "A alpha"},
       {"A", "exp(1 - 2)", "0.368", "A weight 1"},
+      {"A", "exp(2 - 2)", "1.000", "A weight 2"},
       {"A", "l", "1.368", "A l"},
       {"A", "o", "2.368", "A o"},
       {"B", "alpha", "0.368", "B alpha"},
+      {"B", "exp(3 - 3)", "1.000", "B weight 1"},
       {"B", "exp(0 - 3)", "0.050", "B weight 2"},
       {"B", "l", "1.553", "B l"},
       {"B", "o", "4.070", "B o"},
@@ -104,11 +109,11 @@ std::vector<Figure> worked_example() {
   for (const auto& [step, what, digits, key] : printed) {
     const Interval& x = exact.at(key);
     figures.push_back(
-        {step, what, digits, computed.at(key), common_digits(x), rounds_to(x, digits)});
+        {step, what, digits, computed.at(key), certified_decimal(x), rounds_to(x, digits)});
   }
   const auto direct = direct_softmax<Interval>();
   figures.push_back({"end", "direct softmax", "2.621", direct_softmax<double>(),
-                     common_digits(direct), rounds_to(direct, "2.621")});
+                     certified_decimal(direct), rounds_to(direct, "2.621")});
   return figures;
 }
 

@@ -10,11 +10,11 @@ namespace ringproof::demo {
 
 /// One figure that the document prints.
 struct Figure {
-  std::string step;       // where the document prints it
-  std::string what;       // which quantity it is
-  std::string printed;    // its digits there
-  double computed = 0;    // by reference/ in binary64
-  std::string enclosure;  // by reference/ on intervals: the digits that both ends share
+  std::string step;     // where the document prints it
+  std::string what;     // which quantity it is
+  std::string printed;  // its digits there
+  double computed = 0;  // by reference/ in binary64
+  std::string exact;    // by reference/ on intervals: 24 digits to which both ends round
   bool certified = false;
 };
 

@@ -44,13 +44,13 @@ void print_report(const std::string& what, const demo::Judged& judged) {
 
 bool print_example() {
   fmt::print("1. The document's example: one query, four keys in two blocks (claim C10)\n");
-  fmt::print("   {:<6} {:<16} {:>8} {:>22} {:>22}\n", "block", "figure", "printed",
-             "reference, binary64", "certified digits");
+  fmt::print("   {:<6} {:<15} {:>8} {:>20} {:>28}\n", "block", "figure", "printed",
+             "reference, binary64", "certified, 24 digits");
   bool all = true;
   for (const demo::Figure& figure : demo::worked_example()) {
-    fmt::print("   {:<6} {:<16} {:>8} {:>22} {:>22}\n", figure.step, figure.what, figure.printed,
+    fmt::print("   {:<6} {:<15} {:>8} {:>20} {:>28}\n", figure.step, figure.what, figure.printed,
                fmt::format("{:.16g}", figure.computed),
-               figure.certified ? figure.enclosure : "not certified");
+               figure.certified ? figure.exact : "not certified");
     all = all && figure.certified;
   }
   fmt::print("   {}\n", all ? "Every exact value lies in an interval that rounds to its figure."
@@ -77,8 +77,8 @@ bool print_fault() {
   for (const oracle::Explanation& one : judged.explanations) {
     if (!one.explained) continue;
     explained = true;
-    fmt::print("   explained by {} ({}): each of {} elements lies in that mistake's own bounds\n",
-               one.id, one.variant, one.elements);
+    fmt::print("   explained by {}, {}:\n", one.id, one.variant);
+    fmt::print("   each of the {} elements lies in the bounds of that mistake\n", one.elements);
   }
   return judged.report.verdict == Verdict::fail && explained;
 }
