@@ -123,8 +123,8 @@ struct NormalizedPartial {
   Real lse = Number<Real>::minus_infinity();
 };
 
-/// Joins normalised partials. Averaging them would be wrong (C20), because each forgot how much mass
-/// stood under its division; the LSE remembers it (C21): the weights are exp(lse - joined lse).
+/// Joins normalised partials. Averaging them would be wrong (C20): each forgot how much mass stood
+/// under its division. The LSE remembers it (C21): the weights are exp(lse - joined lse).
 template <class Real>
 NormalizedPartial<Real> merge(const NormalizedPartial<Real>& a, const NormalizedPartial<Real>& b) {
   const Real m = larger(a.lse, b.lse);

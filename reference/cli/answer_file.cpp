@@ -90,6 +90,23 @@ bool can_refer(const CaseInput& input, const std::string& path) {
   return true;
 }
 
+/// Do the rows lie where the layouts count them, so that the spec's `ring` tells which rank owned what?
+bool rows_are_positions(const CaseInput& input) {
+  const oracle::Source& source = input.files.problem();
+  return input.views.problem.queries == input.views.problem.keys &&
+         source.find("positions_q") == nullptr && source.find("positions_k") == nullptr &&
+         source.find("cu_seqlens_q") == nullptr;
+}
+
+oracle::Ring ring_of(const RingPlan& plan) {
+  const auto layout = plan.layout == Layout::contiguous ? oracle::RingLayout::contiguous
+                      : plan.layout == Layout::zigzag   ? oracle::RingLayout::zigzag
+                                                        : oracle::RingLayout::striped;
+  const auto order =
+      plan.direction == Direction::down ? oracle::RingOrder::down : oracle::RingOrder::up;
+  return {layout, order};
+}
+
 }  // namespace
 
 Arithmetic arithmetic_for(const CaseInput& input) {
@@ -166,7 +183,10 @@ void write_answer(const CaseInput& input, const RingPlan& plan, const Answer<Rea
   spec.ring.reset();
   spec.problem.clear();
   spec.problem_sha256.clear();
-  if (plan.ranks > 1) spec.ranks = plan.ranks;
+  if (plan.ranks > 1) {
+    spec.ranks = plan.ranks;
+    if (rows_are_positions(input)) spec.ring = ring_of(plan);
+  }
 
   std::vector<oracle::NamedTensor> tensors{{"out", type, out.shape, out.bytes.data()},
                                            {"lse", wide, lse.shape, lse.bytes.data()}};
