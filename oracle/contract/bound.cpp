@@ -23,7 +23,7 @@ struct BoundScratch {
   std::vector<WeightedErrors> errors;
   std::vector<double> out, signs;
   std::vector<char> exact;
-  BlockSums blocks;
+  BlockScratch blocks;
 };
 
 namespace {
@@ -61,8 +61,9 @@ void bound_form(const ValueRows& rows, bool ring, FormSums& form, BoundScratch& 
     }
     take_larger(bound.out[column], e);
   }
-  take_larger(bound.functional, functional_bound(s.row, form, s.range, s.virtual_column,
-                                                 s.signs.data(), s.out.data(), rows.columns));
+  const FunctionalSums functional = functional_sums(s.row, form, s.range, s.virtual_column,
+                                                    s.signs.data(), s.out.data(), rows.columns);
+  take_larger(bound.functional, functional_bound(s.row, form, functional));
   take_larger(bound.lse, lse_bound(s.row, form.budget));
 }
 

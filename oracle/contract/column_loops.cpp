@@ -123,6 +123,10 @@ void ColumnSums(const ValueRows& rows, const double* out, const double* g,
   }
 }
 
+void VirtualColumnOf(const ValueRows& rows, const double* g, VirtualColumn& out) {
+  VirtualOf({rows, 0, rows.visible}, g, out);
+}
+
 void AddSignedSums(const ValueRows& rows, const double* p, const double* common,
                    const double* numerator, std::int64_t first, std::int64_t last,
                    SignedSums sums) {
@@ -166,6 +170,7 @@ HWY_AFTER_NAMESPACE();
 namespace ringproof::oracle {
 
 HWY_EXPORT(ColumnSums);
+HWY_EXPORT(VirtualColumnOf);
 HWY_EXPORT(AddSignedSums);
 HWY_EXPORT(AddWeightedValues);
 
@@ -192,6 +197,12 @@ void column_sums(const ValueRows& rows, const double* out, const double* g,
     reset(form.errors->numerator, rows.columns, 0);
   }
   HWY_DYNAMIC_DISPATCH(ColumnSums)(rows, out, g, forms, range, virtual_column);
+}
+
+void virtual_column(const ValueRows& rows, const double* g, VirtualColumn& column) {
+  fit(column.y, rows.visible);
+  fit(column.abs_y, rows.visible);
+  HWY_DYNAMIC_DISPATCH(VirtualColumnOf)(rows, g, column);
 }
 
 void add_signed_sums(const ValueRows& rows, const double* p, const double* common,

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "oracle/contract/bound.hpp"
-#include "oracle/contract/theorems.hpp"
+#include "oracle/contract/functional.hpp"
 
 namespace ringproof::oracle {
 
@@ -22,12 +22,20 @@ struct BoundedRow {
 /// Gain, zeros, mean and twice from the bounds of the elements and of the functional; (42), (44).
 void element_power(const BoundedRow&, const RowBound&, double largest_lse, RowPower&);
 
-/// Scratch of missing_blocks(), and what it finds. (43)
 struct BlockSums {
   std::vector<double> values;  // [blocks, Dv] sum over the block of p v
   std::vector<double> weight;  // [blocks] W_S
 };
-void missing_blocks(const BoundedRow&, const RowBound&, std::int64_t first_key, BlockSums&,
+struct BlockScratch {
+  BlockSums sums;
+  std::vector<LeftOut> left;           // [merge forms]
+  std::vector<double> without, signs;  // [Dv] o_S; g
+  VirtualColumn column;
+};
+
+/// The smallest aligned block length of which every block is refused if it is missing, by a column or by
+/// the functional g = sgn(o_S - o), and its largest weight. (43)
+void missing_blocks(const BoundedRow&, const RowBound&, std::int64_t first_key, BlockScratch&,
                     RowPower&);
 /// Block lengths are powers of two from here on; on rows shorter than two such blocks, from one key on.
 constexpr std::int64_t kSmallestBlock = 64;

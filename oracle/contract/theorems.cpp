@@ -1,23 +1,12 @@
-// T1, T1F and T3 of one row (theorems.hpp).
+// T1 and T3 of one row (theorems.hpp).
 #include "oracle/contract/theorems.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "oracle/contract/output_format.hpp"
-
 namespace ringproof::oracle {
 
 namespace {
-
-/// What the truth's own arithmetic may lose of weights that underflow: n numbers below 2^-1022 each.
-double evaluation_underflow(const RowBudget& row, double largest_value) {
-  return row.n * 0x1p-1021 * largest_value;
-}
-
-double largest_magnitude(const RowBudget& row, const ColumnRange& range, std::size_t column) {
-  return row.keys.visible == 0 ? 0.0 : std::max(range.largest[column], -range.smallest[column]);
-}
 
 /// ln of 1 + above, or -ln of 1 - below, whichever is larger: r of (25).
 double log_ratio(double above, double below) {
@@ -44,6 +33,15 @@ double lse_from(const RowBudget& row, const MergeBudget& budget, double ratio, d
 
 }  // namespace
 
+double largest_magnitude(const RowBudget& row, const ColumnRange& range, std::int64_t column) {
+  const auto c = static_cast<std::size_t>(column);
+  return row.keys.visible == 0 ? 0.0 : std::max(range.largest[c], -range.smallest[c]);
+}
+
+double evaluation_underflow(const RowBudget& row, double largest_value) {
+  return row.n * 0x1p-1021 * largest_value;
+}
+
 void form_weights(const RowBudget& row, FormSums& sums) {
   key_weights(sums.budget.view(row.keys), sums.weights);
   sums.denominator = sums.weights.shrunk_sum - sums.budget.denominator_underflow / row.W;
@@ -65,7 +63,7 @@ double final_underflow(const RowBudget& row, const MergeBudget& budget, const Co
     const double above = row.keys.has_sink ? std::max(range.largest[c], 0.0) : range.largest[c];
     const double below = row.keys.has_sink ? std::min(range.smallest[c], 0.0) : range.smallest[c];
     const double growth = 2 * std::expm1(budget.leak_growth);
-    leak = budget.leak * (above - below + growth * largest_magnitude(row, range, c));
+    leak = budget.leak * (above - below + growth * largest_magnitude(row, range, column));
   }
   return budget.final_underflow * range.abs_sum[c] + budget.final_underflow_constant + leak;
 }
@@ -76,7 +74,7 @@ double column_bound(const RowBudget& row, const FormSums& sums, const ColumnRang
   const auto c = static_cast<std::size_t>(column);
   const double D = sums.denominator;
   if (!(D > 0)) return HUGE_VAL;
-  const double o = std::fabs(out), largest = largest_magnitude(row, range, c);
+  const double o = std::fabs(out), largest = largest_magnitude(row, range, column);
   const double G = budget.value_underflow * range.abs_sum[c] + budget.value_underflow_constant;
   const double H = budget.denominator_underflow, Pt = budget.partial_underflow;
   const double lost = evaluation_underflow(row, largest);
@@ -107,45 +105,6 @@ double largest_lse_bound(const RowBudget& row, const MergeBudget& budget) {
   const double H = budget.denominator_underflow / row.W, largest = budget.sums.largest;
   const double ratio = log_ratio(std::expm1(largest) + H, -std::expm1(-largest) + H);
   return lse_from(row, budget, ratio, budget.lse_total + largest);
-}
-
-double functional_bound(const RowBudget& row, const FormSums& sums, const ColumnRange& range,
-                        const VirtualColumn& functional, const double* g, const double* out,
-                        std::int64_t columns) {
-  const MergeBudget& budget = sums.budget;
-  const KeyWeights& weights = sums.weights;
-  const OutputRounding rounding = output_rounding(row.contract->out);
-  const double D = sums.denominator;
-  if (!(D > 0)) return HUGE_VAL;
-  double y = 0, S1 = 0, weight_of_columns = 0, constant = 0, largest = 0;
-  for (std::int64_t c = 0; c < columns; ++c) {
-    y += g[c] * out[c];
-    S1 += std::fabs(g[c] * out[c]);
-    weight_of_columns += std::fabs(g[c]);
-    constant += std::fabs(g[c]) * final_underflow(row, budget, range, c);
-    largest += std::fabs(g[c]) * largest_magnitude(row, range, static_cast<std::size_t>(c));
-  }
-  double error = 0, absolute = 0, abs_sum = 0;
-  for (std::size_t j = 0; j < static_cast<std::size_t>(row.keys.visible); ++j) {
-    const double y_j = functional.y[j], ay_j = functional.abs_y[j];
-    error += weights.common[j] * std::fabs(y_j - y) + weights.cast[j] * std::fabs(y_j) +
-             weights.beyond_cast[j] * ay_j;
-    absolute += (weights.common[j] + weights.numerator[j]) * ay_j;
-    abs_sum += ay_j;
-  }
-  if (row.keys.has_sink) {
-    error += weights.common[static_cast<std::size_t>(row.keys.visible)] * std::fabs(y);
-  }
-  const double lost = evaluation_underflow(row, largest);
-  error += weights.denominator_sum * std::fabs(y) + lost;
-  absolute += (weights.common_sum + weights.denominator_sum) * S1 + lost;
-  const double S_O = S1 + absolute / D;
-  const double H = budget.denominator_underflow;
-  const double of_keys = (budget.value_underflow * abs_sum + H * std::fabs(y)) / (row.W * D);
-  const double of_columns =
-      rounding.eta + budget.value_underflow_constant / (row.W * D) + budget.partial_underflow / D;
-  return error / D + std::expm1(budget.division + hat(rounding.u)) * S_O + of_keys +
-         weight_of_columns * of_columns + constant;
 }
 
 }  // namespace ringproof::oracle

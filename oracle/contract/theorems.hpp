@@ -1,5 +1,5 @@
-// The theorems of docs/contract.md for one row and one merge form: T1 (21)(22), T1R (23), T1F (26), T3 (25).
-// T0 (26a) is where they meet, bound.cpp.
+// The theorems of docs/contract.md for one row and one merge form: T1 (21)(22) and T3 (25). T1R is
+// ring_bound.hpp, T1F functional.hpp, T0 exact_columns.hpp; they meet in bound.cpp.
 #pragma once
 
 #include <span>
@@ -33,8 +33,9 @@ double lse_bound(const RowBudget&, const MergeBudget&);
 /// Lam_max of (42): what (25) gives if averages over the keys are replaced by maxima.
 double largest_lse_bound(const RowBudget&, const MergeBudget&);
 
-/// (26) for the column weights `g`: |sum_c g_c (out_c - o_c)|, output rounding included.
-double functional_bound(const RowBudget&, const FormSums&, const ColumnRange&, const VirtualColumn&,
-                        const double* g, const double* out, std::int64_t columns);
+/// max |v| of one column over the visible keys.
+double largest_magnitude(const RowBudget&, const ColumnRange&, std::int64_t column);
+/// What this evaluation itself may lose of weights that underflow: n numbers below 2^-1022 each.
+double evaluation_underflow(const RowBudget&, double largest_value);
 
 }  // namespace ringproof::oracle

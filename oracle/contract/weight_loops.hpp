@@ -74,6 +74,9 @@ struct WeightedErrors {
 void column_sums(const ValueRows&, const double* out, const double* g,
                  std::span<const WeightedErrors> forms, ColumnRange&, VirtualColumn&);
 
+/// y_j and |y|_j alone.
+void virtual_column(const ValueRows&, const double* g, VirtualColumn&);
+
 /// For keys [first, last) of the visible ones, adds p v, common |v| and numerator |v| to `sums`:
 /// three rows of `columns` numbers each. (23)
 struct SignedSums {

@@ -1,0 +1,79 @@
+// T1F, (26) (functional.hpp).
+#include "oracle/contract/functional.hpp"
+
+#include <cmath>
+
+#include "oracle/contract/output_format.hpp"
+
+namespace ringproof::oracle {
+
+FunctionalSums functional_sums(const RowBudget& row, const FormSums& form, const ColumnRange& range,
+                               const VirtualColumn& column, const double* g, const double* out,
+                               std::int64_t columns) {
+  const KeyWeights& weights = form.weights;
+  FunctionalSums sums;
+  for (std::int64_t c = 0; c < columns; ++c) {
+    const double weight = std::fabs(g[c]);
+    sums.y += g[c] * out[c];
+    sums.magnitude += std::fabs(g[c] * out[c]);
+    sums.weight += weight;
+    sums.underflow += weight * final_underflow(row, form.budget, range, c);
+    sums.largest += weight * largest_magnitude(row, range, c);
+  }
+  for (std::size_t j = 0; j < static_cast<std::size_t>(row.keys.visible); ++j) {
+    const double y_j = column.y[j], ay_j = column.abs_y[j];
+    sums.error += weights.common[j] * std::fabs(y_j - sums.y) + weights.cast[j] * std::fabs(y_j) +
+                  weights.beyond_cast[j] * ay_j;
+    sums.absolute += (weights.common[j] + weights.numerator[j]) * ay_j;
+    sums.abs_sum += ay_j;
+  }
+  if (row.keys.has_sink) {
+    sums.error += weights.common[static_cast<std::size_t>(row.keys.visible)] * std::fabs(sums.y);
+  }
+  const double lost = evaluation_underflow(row, sums.largest);
+  sums.error += lost;
+  sums.absolute += lost;
+  return sums;
+}
+
+double functional_bound(const RowBudget& row, const FormSums& form, const FunctionalSums& sums) {
+  const LeftOut nothing{.denominator = form.denominator};
+  return functional_bound_without(row, form, sums, nothing, sums.y, sums.magnitude);
+}
+
+LeftOut left_out(const RowBudget& row, const FormSums& form, double weight) {
+  LeftOut result;
+  result.weight = weight;
+  const double growth =
+      growth_without_keys(row, form.budget, -std::log1p(-weight));  // 0 unless by LSE
+  result.factor = std::exp(2 * growth);
+  result.extra = 4 * std::expm1(growth) * std::exp(growth) * (1 + form.weights.common_sum);
+  result.denominator = form.denominator + std::expm1(-2 * growth) - weight;
+  return result;
+}
+
+double functional_bound_without(const RowBudget& row, const FormSums& form,
+                                const FunctionalSums& sums, const LeftOut& left, double y,
+                                double magnitude) {
+  const double D = left.denominator;
+  if (!(D > 0)) return HUGE_VAL;
+  const MergeBudget& budget = form.budget;
+  const KeyWeights& weights = form.weights;
+  const OutputRounding rounding = output_rounding(row.contract->out);
+  const double extra = left.extra * (sums.largest + magnitude);
+  const double error = sums.error + weights.common_sum * std::fabs(y - sums.y) +
+                       weights.denominator_sum * std::fabs(y);
+  const double absolute =
+      sums.absolute + (weights.common_sum + weights.denominator_sum) * magnitude;
+  const double S_O = magnitude + (left.factor * absolute + extra) / D;
+  const double of_keys =
+      (budget.value_underflow * sums.abs_sum + budget.denominator_underflow * std::fabs(y)) /
+      (row.W * D);
+  const double of_columns = rounding.eta +
+                            left.factor * budget.value_underflow_constant / (row.W * D) +
+                            left.factor * budget.partial_underflow / D;
+  return (left.factor * error + extra) / D + std::expm1(budget.division + hat(rounding.u)) * S_O +
+         left.factor * of_keys + sums.weight * of_columns + left.factor * sums.underflow;
+}
+
+}  // namespace ringproof::oracle
