@@ -35,26 +35,24 @@ struct Cases {
   }
 };
 
-bool silent(const Run& run) { return run.out.empty() && run.err.empty(); }
-
 }  // namespace
 
 TEST_CASE("check exits with the code of its verdict") {
   const Cases cases;
-  const Run pass = ringproof("check " + cases.good);
+  const Run pass = run_ringproof("check " + cases.good);
   CHECK(pass.code == 0);
   CHECK(pass.out.starts_with("PASS  " + cases.good));
   CHECK(pass.err.empty());
-  const Run fail = ringproof("check " + cases.bad);
+  const Run fail = run_ringproof("check " + cases.bad);
   CHECK(fail.code == 1);
   CHECK(fail.out.starts_with("FAIL  "));
-  const Run undecided = ringproof("check " + cases.undecided);
+  const Run undecided = run_ringproof("check " + cases.undecided);
   CHECK(undecided.code == 3);
   CHECK(contains(undecided.out, "dv        UNDECIDED (not judged by this build)"));
-  const Run skipped = ringproof("check " + cases.skipped);
+  const Run skipped = run_ringproof("check " + cases.skipped);
   CHECK(skipped.code == 77);
   CHECK(contains(skipped.out, "SKIPPED"));
-  const Run broken = ringproof("check " + cases.broken);
+  const Run broken = run_ringproof("check " + cases.broken);
   CHECK(broken.code == 2);
   CHECK(broken.out.empty());
   CHECK(broken.err.starts_with("ringproof: " + cases.broken + ": "));
@@ -62,14 +60,14 @@ TEST_CASE("check exits with the code of its verdict") {
 
 TEST_CASE("several cases exit with the worst of 2, 1, 4, 3, 0, and are counted") {
   const Cases c;
-  const auto code = [](const std::string& files) { return ringproof("check " + files).code; };
+  const auto code = [](const std::string& files) { return run_ringproof("check " + files).code; };
   CHECK(code(c.good + " " + c.good) == 0);
   CHECK(code(c.good + " " + c.skipped) == 0);
   CHECK(code(c.skipped + " " + c.skipped) == 77);
   CHECK(code(c.good + " " + c.undecided) == 3);
   CHECK(code(c.undecided + " " + c.bad + " " + c.good) == 1);
-  const Run all = ringproof("check " + c.good + " " + c.broken + " " + c.bad + " " + c.undecided +
-                            " " + c.skipped);
+  const Run all = run_ringproof("check " + c.good + " " + c.broken + " " + c.bad + " " +
+                                c.undecided + " " + c.skipped);
   CHECK(all.code == 2);
   CHECK(contains(all.out, "5 cases: 1 BAD INPUT, 1 FAIL, 1 UNDECIDED, 1 PASS, 1 SKIPPED"));
   CHECK(contains(all.err, c.broken));
@@ -79,7 +77,7 @@ TEST_CASE(
     "a verdict prints worst element, contract and hash, power, and the command that repeats it") {
   const Cases cases;
   const Run run =
-      ringproof("check " + cases.bad + " --only out,lse --rows 14 --seed 3 --threads 2");
+      run_ringproof("check " + cases.bad + " --only out,lse --rows 14 --seed 3 --threads 2");
   CHECK(contains(run.out, "worst [b 0, h 0, i 1, c 1]: 7, accepted ["));
   CHECK(contains(run.out, "error over bound"));
   CHECK(contains(run.out, "fp32 (52648d2fd019)"));
@@ -87,16 +85,16 @@ TEST_CASE(
   CHECK(contains(run.out, "missing mass from"));
   const std::string repeat = "ringproof check " + cases.bad + " --only out,lse --rows 14 --seed 3";
   REQUIRE(contains(run.out, "repeat    " + repeat));
-  const Run again = ringproof(repeat.substr(std::string("ringproof ").size()));
+  const Run again = run_ringproof(repeat.substr(std::string("ringproof ").size()));
   CHECK(again.out == run.out);
   CHECK(again.code == run.code);
 }
 
 TEST_CASE("the report is the same byte for byte for every number of threads") {
   const Cases cases;
-  const std::string one = ringproof("check --threads 1 " + cases.bad).out;
+  const std::string one = run_ringproof("check --threads 1 " + cases.bad).out;
   for (const char* threads : {"2", "3", "16"}) {
-    CHECK(ringproof("check " + cases.bad + " --threads " + threads).out == one);
+    CHECK(run_ringproof("check " + cases.bad + " --threads " + threads).out == one);
   }
 }
 
@@ -106,33 +104,33 @@ TEST_CASE("usage errors exit with 2 and say what is wrong") {
        {"", "judge", "check", "check --only", "check --rows 0 x", "check --rows many x",
         "check --seed -1 x", "check --threads 0 x", "check --power 0 x", "check --power -2 x",
         "check --no-such-flag x", "truth", "contracts one two"}) {
-    const Run run = ringproof(arguments);
+    const Run run = run_ringproof(arguments);
     INFO(arguments);
     CHECK(run.code == 2);
     CHECK(run.out.empty());
     CHECK(run.err.starts_with("ringproof: "));
   }
-  CHECK(contains(ringproof("check --only ouT " + cases.good).err, "\"ouT\" is no answer"));
-  CHECK(
-      contains(ringproof("check --precision quick " + cases.good).err, "neither fast, tight nor"));
-  CHECK(ringproof("check --precision 63 " + cases.good).code == 2);
-  CHECK(contains(ringproof("check /no/such/file").err, "/no/such/file"));
-  CHECK(ringproof("check " + cases.folder.path("")).code == 2);
+  CHECK(contains(run_ringproof("check --only ouT " + cases.good).err, "\"ouT\" is no answer"));
+  CHECK(contains(run_ringproof("check --precision quick " + cases.good).err,
+                 "neither fast, tight nor"));
+  CHECK(run_ringproof("check --precision 63 " + cases.good).code == 2);
+  CHECK(contains(run_ringproof("check /no/such/file").err, "/no/such/file"));
+  CHECK(run_ringproof("check " + cases.folder.path("")).code == 2);
 }
 
 TEST_CASE("help and version are no errors") {
-  CHECK(ringproof("--help").code == 0);
-  CHECK(contains(ringproof("check --help").out, "--contract"));
-  CHECK(ringproof("--version").out.starts_with("ringproof "));
+  CHECK(run_ringproof("--help").code == 0);
+  CHECK(contains(run_ringproof("check --help").out, "--contract"));
+  CHECK(run_ringproof("--version").out.starts_with("ringproof "));
 }
 
 TEST_CASE("commands and options of later versions are refused as reserved") {
   const Cases cases;
-  for (const std::string arguments :
+  for (const std::string& arguments :
        {std::string("fit x"), std::string("audit --rule r x"), std::string("gen quick -o d"),
         std::string("suite --so l"), "check --probabilistic " + cases.good,
         "check --budget 10s " + cases.good, "check " + cases.good + " --report json=f"}) {
-    const Run run = ringproof(arguments);
+    const Run run = run_ringproof(arguments);
     INFO(arguments);
     CHECK(run.code == 2);
     CHECK(run.out.empty());
@@ -144,39 +142,42 @@ TEST_CASE("the contract comes from the command line, a file, or the case, and mu
   const TemporaryFolder folder;
   CaseBuilder builder = answered("no-such-contract");
   const std::string file = folder.write("case.safetensors", builder.file());
-  CHECK(ringproof("check " + file).code == 2);
-  CHECK(contains(ringproof("check " + file).err, "no-such-contract"));
-  CHECK(ringproof("check " + file + " --contract fp32").code == 0);
-  CHECK(ringproof("check " + file + R"( --contract '{"base": "fp32", "name": "mine"}')").code == 0);
+  CHECK(run_ringproof("check " + file).code == 2);
+  CHECK(contains(run_ringproof("check " + file).err, "no-such-contract"));
+  CHECK(run_ringproof("check " + file + " --contract fp32").code == 0);
+  CHECK(run_ringproof("check " + file + R"( --contract '{"base": "fp32", "name": "mine"}')").code ==
+        0);
   const std::string own = folder.write("own.json", R"({"base": "fp32", "name": "mine"})");
-  const Run from_file = ringproof("check " + file + " --contract @" + own);
+  const Run from_file = run_ringproof("check " + file + " --contract @" + own);
   CHECK(from_file.code == 0);
   CHECK(contains(from_file.out, "mine ("));
-  CHECK(contains(ringproof("check " + file + " --contract @/no/such").err, "/no/such"));
-  CHECK(ringproof("check " + file + R"( --contract '{"base": "fp32", "nam": "mine"}')").code == 2);
-  CHECK(ringproof("check " + file + " --contract bf16-flash").code == 2);  // inputs are no bf16
+  CHECK(contains(run_ringproof("check " + file + " --contract @/no/such").err, "/no/such"));
+  CHECK(run_ringproof("check " + file + R"( --contract '{"base": "fp32", "nam": "mine"}')").code ==
+        2);
+  CHECK(run_ringproof("check " + file + " --contract bf16-flash").code == 2);  // inputs are no bf16
   CaseBuilder none = answered();
   none.spec = R"({"version": 1})";
-  const Run missing = ringproof("check " + folder.write("none.safetensors", none.file()));
+  const Run missing = run_ringproof("check " + folder.write("none.safetensors", none.file()));
   CHECK(missing.code == 2);
   CHECK(contains(missing.err, "no contract is given"));
 }
 
 TEST_CASE("only, require, power, precision and rows do what they say") {
   const Cases cases;
-  CHECK(ringproof("check --only lse " + cases.bad).code == 0);
-  CHECK(ringproof("check --only out,lse " + cases.undecided).code == 0);
-  CHECK(ringproof("check --only dq " + cases.good).code == 77);
-  CHECK(ringproof("check --require out,lse " + cases.good).code == 0);
-  CHECK(contains(ringproof("check --require dq " + cases.good).err, "absent (dq)"));
-  CHECK(ringproof("check --require out " + cases.skipped).code == 2);
-  CHECK(ringproof("check --power 0.5 " + cases.good).code == 0);
-  CHECK(ringproof("check --power 1e-12 " + cases.good).code == 3);
+  CHECK(run_ringproof("check --only lse " + cases.bad).code == 0);
+  CHECK(run_ringproof("check --only out,lse " + cases.undecided).code == 0);
+  CHECK(run_ringproof("check --only dq " + cases.good).code == 77);
+  CHECK(run_ringproof("check --require out,lse " + cases.good).code == 0);
+  CHECK(contains(run_ringproof("check --require dq " + cases.good).err, "absent (dq)"));
+  CHECK(run_ringproof("check --require out " + cases.skipped).code == 2);
+  CHECK(run_ringproof("check --power 0.5 " + cases.good).code == 0);
+  CHECK(run_ringproof("check --power 1e-12 " + cases.good).code == 3);
   for (const char* precision : {"fast", "tight", "64", "300"}) {
-    CHECK(ringproof(std::string("check --precision ") + precision + " " + cases.good).code == 0);
-    CHECK(ringproof(std::string("check --precision ") + precision + " " + cases.bad).code == 1);
+    CHECK(run_ringproof(std::string("check --precision ") + precision + " " + cases.good).code ==
+          0);
+    CHECK(run_ringproof(std::string("check --precision ") + precision + " " + cases.bad).code == 1);
   }
-  CHECK(contains(ringproof("check --rows 5 " + cases.good).out, "rows      5 of 14"));
+  CHECK(contains(run_ringproof("check --rows 5 " + cases.good).out, "rows      5 of 14"));
 }
 
 TEST_CASE("spec and problem may come from other files") {
@@ -188,28 +189,29 @@ TEST_CASE("spec and problem may come from other files") {
   answers.erase("q").erase("k").erase("v");
   const std::string p = folder.write("p.safetensors", problem.file());
   const std::string a = folder.write("a.safetensors", answers.file());
-  CHECK(ringproof("check " + a).code == 2);
-  CHECK(ringproof("check " + a + " --problem " + p).code == 0);
+  CHECK(run_ringproof("check " + a).code == 2);
+  CHECK(run_ringproof("check " + a + " --problem " + p).code == 0);
   const std::string spec =
       folder.write("spec.json", R"({"version": 1, "contract": "fp32", "scale": 0.25})");
-  CHECK(
-      ringproof("check " + folder.write("w.safetensors", whole.file()) + " --spec " + spec).code ==
-      1);
+  CHECK(run_ringproof("check " + folder.write("w.safetensors", whole.file()) + " --spec " + spec)
+            .code == 1);
 }
 
 TEST_CASE("shards are judged as one case") {
   const TemporaryFolder folder;
-  const CaseBuilder whole = answered();
+  CaseBuilder whole = random_case(DType::f32, {.queries = 9});
+  whole.spec = R"({"version": 1, "contract": "fp32"})";
+  answer(whole, DType::f32);
   std::string files;
   for (const std::int64_t rank : {0, 1}) {
-    // Queries 0..3 and 4..6; both files hold all keys.
-    const std::int64_t first = rank == 0 ? 0 : 4, count = rank == 0 ? 4 : 3;
+    // Queries 0..3 and 4..8; both files hold all keys.
+    const std::int64_t first = rank == 0 ? 0 : 4, count = rank == 0 ? 4 : 5;
     CaseBuilder shard = whole;
     const auto cut = [&](const char* name, std::int64_t columns) {
       CaseBuilder source = whole;
       shard.set(name, make_tensor(DType::f32, {1, 2, count, columns}, [&](std::int64_t n) {
                   const std::int64_t h = n / (count * columns), rest = n % (count * columns);
-                  return value_at(source, name, h * 7 * columns + first * columns + rest);
+                  return value_at(source, name, h * 9 * columns + first * columns + rest);
                 }));
     };
     cut("q", 4);
@@ -223,54 +225,54 @@ TEST_CASE("shards are judged as one case") {
     shard.set("positions_k", make_list(DType::i64, all));
     files += " " + folder.write("shard" + std::to_string(rank) + ".safetensors", shard.file());
   }
-  const Run joined = ringproof("check --shards" + files);
+  const Run joined = run_ringproof("check --shards" + files);
   INFO(joined.out << joined.err);
   CHECK(joined.code == 0);
-  CHECK(contains(joined.out, "rows      14 of 14"));
-  CHECK(ringproof("check" + files + " --shards").code == 0);
+  CHECK(contains(joined.out, "rows      18 of 18"));
+  CHECK(run_ringproof("check" + files + " --shards").code == 0);
 }
 
 TEST_CASE("truth writes intervals and the rounded answer, and nothing if the input is bad") {
   const Cases cases;
   const std::string output = cases.folder.path("truth.safetensors");
-  const Run run = ringproof("truth " + cases.good + " -o " + output);
+  const Run run = run_ringproof("truth " + cases.good + " -o " + output);
   CHECK(run.code == 0);
   const std::string bytes = text_of_file(output);
   for (const char* name : {"out_lo", "out_hi", "lse_lo", "lse_hi", "\"out\"", "\"lse\""}) {
     CHECK(contains(bytes, name));
   }
-  const Run broken = ringproof("truth " + cases.broken + " -o " + cases.folder.path("none"));
+  const Run broken = run_ringproof("truth " + cases.broken + " -o " + cases.folder.path("none"));
   CHECK(broken.code == 2);
   CHECK(text_of_file(cases.folder.path("none")).empty());
-  CHECK(ringproof("truth " + cases.good + " -o /no/such/folder/x").code == 2);
+  CHECK(run_ringproof("truth " + cases.good + " -o /no/such/folder/x").code == 2);
 }
 
 TEST_CASE("explain exits as check does and names what it compared with") {
   const Cases cases;
-  CHECK(ringproof("explain " + cases.good).code == 0);
-  const Run run = ringproof("explain " + cases.bad);
+  CHECK(run_ringproof("explain " + cases.good).code == 0);
+  const Run run = run_ringproof("explain " + cases.bad);
   CHECK(run.code == 1);
   CHECK(contains(run.out, "NORM-AVERAGE"));
   CHECK(contains(run.out, "explained by no class this build knows"));
-  CHECK(ringproof("explain " + cases.broken).code == 2);
+  CHECK(run_ringproof("explain " + cases.broken).code == 2);
 }
 
 TEST_CASE("contracts lists the presets and expands one") {
-  const Run list = ringproof("contracts");
+  const Run list = run_ringproof("contracts");
   CHECK(list.code == 0);
   CHECK(contains(list.out, "bf16-flash         1fa1df457384"));
-  const Run one = ringproof("contracts bf16-ring4");
+  const Run one = run_ringproof("contracts bf16-ring4");
   CHECK(one.code == 0);
   CHECK(one.out.starts_with("{\""));
   CHECK(contains(one.out, "\n2eb6f6876385\n"));
-  CHECK(ringproof("contracts int3-flash").code == 2);
+  CHECK(run_ringproof("contracts int3-flash").code == 2);
 }
 
 TEST_CASE("a file name with spaces and quotes is quoted in the repeat line") {
   const TemporaryFolder folder;
   const std::string file = folder.write("it's a case.safetensors", answered().file());
-  const Run run = ringproof("check \"" + file + "\"");
+  const Run run = run_ringproof("check \"" + file + "\"");
   CHECK(run.code == 0);
   const std::string repeat = run.out.substr(run.out.find("ringproof check"));
-  CHECK(ringproof(repeat.substr(10, repeat.find('\n') - 10)).out == run.out);
+  CHECK(run_ringproof(repeat.substr(10, repeat.find('\n') - 10)).out == run.out);
 }

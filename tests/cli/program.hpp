@@ -25,7 +25,7 @@ inline std::string text_of_file(const std::string& path) {
 }
 
 /// Runs `ringproof ARGUMENTS` (a shell line) with its streams in files.
-inline Run ringproof(const std::string& arguments) {
+inline Run run_ringproof(const std::string& arguments) {
   const TemporaryFolder folder;
   const std::string out = folder.path("out"), err = folder.path("err");
   const std::string line =

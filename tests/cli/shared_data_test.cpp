@@ -43,7 +43,7 @@ TEST_CASE("every answer of a real kernel passes under the contract it declares")
     const std::vector<std::string> files = answers_in(shared + set);
     REQUIRE_FALSE(files.empty());
     for (const std::string& file : files) {
-      const Run run = ringproof("check --only out,lse " + file);
+      const Run run = run_ringproof("check --only out,lse " + file);
       INFO(run.out << run.err);
       CHECK(run.code == 0);
     }
@@ -55,11 +55,11 @@ TEST_CASE("a fast exp is refused by the LSE of a contract that does not declare 
   if (shared.empty()) return;
   for (const std::string& file : answers_in(shared + "/data/open")) {
     if (!contains(file, ".bf16.torch_flash.")) continue;
-    const Run run = ringproof("check --only lse --contract bf16-flash " + file);
+    const Run run = run_ringproof("check --only lse --contract bf16-flash " + file);
     INFO(run.out << run.err);
     // Its rows see so many keys that the bound is wider than the error of the fast exp.
     CHECK(run.code == (contains(file, "chunk96") ? 0 : 1));
-    CHECK(ringproof("check --only out --contract bf16-flash " + file).code == 0);
+    CHECK(run_ringproof("check --only out --contract bf16-flash " + file).code == 0);
   }
 }
 
