@@ -1,5 +1,6 @@
-// The C interface (ringproof.h): views on the caller's memory in, verdicts and messages out. No judgement is
-// made here; shapes and types are checked where those of files are (case/assemble.hpp).
+// The C interface (ringproof.h): views on the caller's memory in, verdicts and messages out. No
+// judgement is made here; shapes and types are checked where those of files are
+// (case/assemble.hpp).
 #include "oracle/ringproof.h"
 
 #include <algorithm>
@@ -51,8 +52,8 @@ int guarded(char* message, std::size_t message_size, const Body& body) noexcept 
   return RINGPROOF_FAILURE;
 }
 
-/// A caller's struct, whatever later version it was compiled against. Throws BadInput if it is older than
-/// the first version or was never initialised.
+/// A caller's struct, whatever later version it was compiled against. Throws BadInput if it is
+/// older than the first version or was never initialised.
 template <class Struct>
 const Struct& require_struct(const Struct* given, const char* what) {
   if (given == nullptr) throw BadInput(std::string(what) + ": is a null pointer");

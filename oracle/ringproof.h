@@ -11,11 +11,12 @@
  *   problem.q = ringproof_view(q, RINGPROOF_F32, 4, shape);    likewise k and v
  *   problem.causal = RINGPROOF_CAUSAL_TOP_LEFT;
  *   answer.out = ringproof_view(out, RINGPROOF_F32, 4, shape);
- *   if (ringproof_check(&problem, &answer, "fp32", NULL, &result, message, sizeof message) == RINGPROOF_OK)
- *     puts(message);                                            the report, as `ringproof check` prints it
+ *   status = ringproof_check(&problem, &answer, "fp32", NULL, &result, message, sizeof message);
+ *   if (status == RINGPROOF_OK) puts(message);    the report, as `ringproof check` prints it
  *
- * Names, shapes, types and meanings are those of case files (docs/formats.md). Every function may be called
- * from several threads at once; memory stays the caller's and is only read, results excepted. */
+ * Names, shapes, types and meanings are those of case files (docs/formats.md). Every function may
+ * be called from several threads at once; memory stays the caller's and is only read, results
+ * excepted. */
 #ifndef RINGPROOF_H
 #define RINGPROOF_H
 
@@ -54,9 +55,9 @@ enum {
 };
 
 /* ---- Tensors: DLPack's type codes, strides in elements ---- */
+/* Codes: kDLInt 0, kDLFloat 2, kDLBfloat 4, kDLBool 6, kDLFloat8_e4m3fn 10, kDLFloat8_e5m2 12. */
 typedef struct ringproof_dtype {
-  uint8_t
-      code; /* kDLInt 0, kDLFloat 2, kDLBfloat 4, kDLBool 6, kDLFloat8_e4m3fn 10, kDLFloat8_e5m2 12 */
+  uint8_t code;
   uint8_t bits;
   uint16_t lanes; /* 1 */
 } ringproof_dtype;
@@ -173,14 +174,15 @@ RINGPROOF_API const char* ringproof_version(void);
 /* RINGPROOF_ABI_VERSION of the library. */
 RINGPROOF_API uint32_t ringproof_abi_version(void);
 
-/* Judges the answer. `contract`: a name or the JSON text of an object. `options` may be NULL. `message`
- * (may be NULL) receives the report, or what is wrong; it is cut to `message_size` and ends in NUL. */
+/* Judges the answer. `contract`: a name or the JSON text of an object. `options` may be NULL.
+ * `message` (may be NULL) receives the report, or what is wrong; it is cut to `message_size` and
+ * ends in NUL. */
 RINGPROOF_API int ringproof_check(const ringproof_problem* problem, const ringproof_answer* answer,
                                   const char* contract, const ringproof_options* options,
                                   ringproof_result* result, char* message, size_t message_size);
 
-/* Certified intervals of the exact answer, C order: out [B, H, Nq, Dv], lse [B, H, Nq] in the problem's base.
- * Each pointer may be NULL. Of the options, threads and precision are used. */
+/* Certified intervals of the exact answer, C order: out [B, H, Nq, Dv], lse [B, H, Nq] in the
+ * problem's base. Each pointer may be NULL. Of the options, threads and precision are used. */
 RINGPROOF_API int ringproof_truth(const ringproof_problem* problem,
                                   const ringproof_options* options, double* out_lo, double* out_hi,
                                   double* lse_lo, double* lse_hi, char* message,

@@ -1,4 +1,5 @@
-// The commands of `ringproof`: each adds its arguments to the parser and returns its exit code when run.
+// The commands of `ringproof`: each adds its arguments to the parser and returns its exit code when
+// run.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +7,8 @@
 
 namespace ringproof::oracle::cli {
 
-/// Set by the subcommand that was chosen; returns the exit code. Throws BadInput for bad input and usage.
+/// Set by the subcommand that was chosen; returns the exit code. Throws BadInput for bad input and
+/// usage.
 using Command = std::function<int()>;
 
 void add_check(CLI::App& program, Command& chosen);

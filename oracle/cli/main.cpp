@@ -1,6 +1,6 @@
 // The program `ringproof`: subcommands in, exit codes out (docs/verdicts.md).
-// 2 is bad input or usage; 70 is a failure of the judge itself (a bug, or an environment in which it
-// cannot certify), which is never a verdict on anybody's kernel.
+// 2 is bad input or usage; 70 is a failure of the judge itself (a bug, or an environment in which
+// it cannot certify), which is never a verdict on anybody's kernel.
 #include <fmt/format.h>
 
 #include <cstdio>

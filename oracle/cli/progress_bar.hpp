@@ -6,7 +6,8 @@
 
 namespace ringproof::oracle::cli {
 
-/// A function of (rows done, rows in all) for WalkOptions::progress; empty if standard error is no terminal.
+/// A function of (rows done, rows in all) for WalkOptions::progress; empty if standard error is no
+/// terminal.
 std::function<void(std::int64_t, std::int64_t)> progress_bar();
 
 }  // namespace ringproof::oracle::cli

@@ -1,4 +1,5 @@
-// `ringproof truth CASE -o F`: certified intervals of out and lse, and the correctly rounded answer.
+// `ringproof truth CASE -o F`: certified intervals of out and lse, and the correctly rounded
+// answer.
 #include <fmt/format.h>
 
 #include <memory>

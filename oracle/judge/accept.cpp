@@ -65,7 +65,8 @@ Box box_of(const ExactReal& low, const ExactReal& high, const OutputRule& rule) 
   return box;
 }
 
-/// A type without infinity stores an overflow as NaN, so NaN is accepted where the box is not finite.
+/// A type without infinity stores an overflow as NaN, so NaN is accepted where the box is not
+/// finite.
 bool contains(const Box& box, double answer, const OutputRule& rule) {
   if (!std::isnan(answer)) return box.contains(answer);
   return rule.rounds && !format_of(rule.dtype).has_infinity &&
@@ -100,8 +101,8 @@ Box narrow_box(const Certified& exact, double bound, const OutputRule& rule) {
 Decision accept(double answer, const Certified& exact, double bound, const OutputRule& rule) {
   require_bound(bound);
   if (std::isinf(bound)) return Decision::pass;
-  // Nearly always the answer is clearly inside even without its own rounding: four roundings of 2^-53
-  // are covered by the factor, and every map of (35) leaves a number of the type where it is.
+  // Nearly always the answer is clearly inside even without its own rounding: four roundings of
+  // 2^-53 are covered by the factor, and every map of (35) leaves a number of the type where it is.
   const double used = std::abs(answer - exact.hi) + std::abs(exact.lo) + exact.radius;
   if (used <= bound * (1 - 0x1p-50)) return Decision::pass;
   if (contains(narrow_box(exact, bound, rule), answer, rule)) return Decision::pass;

@@ -11,7 +11,8 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// Rows for which (43) is computed: enough for a figure, few enough to cost little beside the truth.
+/// Rows for which (43) is computed: enough for a figure, few enough to cost little beside the
+/// truth.
 constexpr std::int64_t kMissingBlockRows = 64;
 
 bool selected(const CheckOptions& options, AnswerKind kind) {

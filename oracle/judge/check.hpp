@@ -5,8 +5,9 @@
 //   Report report = check(c, contract, {});
 //   std::puts(std::string(word(report.verdict)).c_str());
 //
-// FAIL proves that no kernel of the contract returns this answer; PASS proves that every judged element is
-// within its derived bound, and says what the judged rows would have refused (docs/verdicts.md).
+// FAIL proves that no kernel of the contract returns this answer; PASS proves that every judged
+// element is within its derived bound, and says what the judged rows would have refused
+// (docs/verdicts.md).
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // Which known mistakes explain a refused answer: formula (36) of docs/contract.md.
-// A class is a mutated truth with its own bounds. It explains the answer only if every judged element lies
-// in its box and some element lies outside the truth's; that is consistency, never a proof of the mistake.
+// A class is a mutated truth with its own bounds. It explains the answer only if every judged
+// element lies in its box and some element lies outside the truth's; that is consistency, never a
+// proof of the mistake.
 #pragma once
 
 #include <optional>
@@ -21,8 +22,8 @@ struct Explanation {
   bool explained = false;
 };
 
-/// The classes this build knows, each against the out of the case. `report` is what check() said with the
-/// same options; nothing is explained unless it refused elements of out.
+/// The classes this build knows, each against the out of the case. `report` is what check() said
+/// with the same options; nothing is explained unless it refused elements of out.
 std::vector<Explanation> diagnose(const Case&, const Contract&, const CheckOptions&,
                                   const Report& report);
 

@@ -36,7 +36,8 @@ std::array<double, 4> expansion(const std::array<double, 4>& terms) {
     }
     parts[n] = carry;
   }
-  // One sweep from the top gathers what can be gathered, so that parts[0] is within one unit of the sum.
+  // One sweep from the top gathers what can be gathered, so that parts[0] is within one unit of the
+  // sum.
   std::array<double, 4> packed{};
   int count = 0;
   double top = parts[3];
@@ -69,8 +70,9 @@ ExactReal round_expansion(const std::array<double, 4>& parts) {
   return {value, sign(rest)};
 }
 
-/// Of the two binary64 numbers around x the one with an odd last digit: rounding it to a type at least
-/// two digits narrower gives what rounding x would give, in every direction (Boldo and Melquiond).
+/// Of the two binary64 numbers around x the one with an odd last digit: rounding it to a type at
+/// least two digits narrower gives what rounding x would give, in every direction (Boldo and
+/// Melquiond).
 double to_odd(const ExactReal& x) {
   if (x.rest == 0 || (std::bit_cast<std::uint64_t>(x.value) & 1) != 0) return x.value;
   return std::nextafter(x.value, x.rest > 0 ? kInfinity : -kInfinity);

@@ -1,6 +1,7 @@
 // The exact sum of a few binary64 numbers, and its correctly rounded value in any storage type.
-// It is what lets the acceptance rule (35) flip exactly at the bound: an interval end o + lo - e - r is
-// never rounded before it is rounded to the output type, whatever the processor's rounding mode allows.
+// It is what lets the acceptance rule (35) flip exactly at the bound: an interval end o + lo - e -
+// r is never rounded before it is rounded to the output type, whatever the processor's rounding
+// mode allows.
 #pragma once
 
 #include <array>
@@ -9,8 +10,9 @@
 
 namespace ringproof::oracle {
 
-/// A real number x as its nearest binary64 value and the sign of what is left: x = value + rest * tiny,
-/// where "tiny" is positive and smaller than any distance from `value` to another binary64 midpoint.
+/// A real number x as its nearest binary64 value and the sign of what is left: x = value + rest *
+/// tiny, where "tiny" is positive and smaller than any distance from `value` to another binary64
+/// midpoint.
 struct ExactReal {
   double value = 0;
   int rest = 0;  // -1, 0, 1
@@ -24,8 +26,9 @@ bool less(const ExactReal& x, double y);
 /// x > y, for a binary64 y.
 bool greater(const ExactReal& x, double y);
 
-/// x rounded to a storage type: to nearest (ties to even), down, up, to zero. Overflow is an infinity
-/// of the right sign where the direction leads past the largest number, whether or not the type has one.
+/// x rounded to a storage type: to nearest (ties to even), down, up, to zero. Overflow is an
+/// infinity of the right sign where the direction leads past the largest number, whether or not the
+/// type has one.
 double nearest(DType, const ExactReal& x);
 double down(DType, const ExactReal& x);
 double up(DType, const ExactReal& x);

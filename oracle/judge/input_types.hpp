@@ -1,5 +1,5 @@
-// Which numbers a storage type holds, asked of whole tensors: the inputs a contract can take at all, and
-// the type an answer is judged in (docs/verdicts.md, "Types").
+// Which numbers a storage type holds, asked of whole tensors: the inputs a contract can take at
+// all, and the type an answer is judged in (docs/verdicts.md, "Types").
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace ringproof::oracle {
 
-/// Throws BadInput naming tensor, index and value if q, k, v hold a number that the contract's input type
-/// does not, although the contract does not re-round what it loads (load_u = 0).
+/// Throws BadInput naming tensor, index and value if q, k, v hold a number that the contract's
+/// input type does not, although the contract does not re-round what it loads (load_u = 0).
 void require_loadable(const Case&, const Contract&);
 
-/// The contract's output type if it holds every value of the answer, else the type the answer is stored in.
+/// The contract's output type if it holds every value of the answer, else the type the answer is
+/// stored in.
 DType judged_type(const Tensor& answer, DType contract_type);
 
 }  // namespace ringproof::oracle

@@ -28,8 +28,8 @@ std::vector<T> slice(const std::vector<T>& from, KeyRange range) {
   return {from.begin() + range.first, from.begin() + range.last};
 }
 
-/// Rank of every key of batch entry b: the layout of the spec's ring, else contiguous. By position where
-/// positions number the keys once each, else (packed documents) by place in the tensor.
+/// Rank of every key of batch entry b: the layout of the spec's ring, else contiguous. By position
+/// where positions number the keys once each, else (packed documents) by place in the tensor.
 std::vector<std::int64_t> ranks_of_keys(const Problem& problem, std::int64_t b,
                                         std::int64_t ranks) {
   const RingLayout layout = problem.spec.ring ? problem.spec.ring->layout : RingLayout::contiguous;
@@ -56,8 +56,8 @@ NormAverage::NormAverage(const Problem& problem, const Contract& contract, std::
   partial_contract_.partials.count = 1;
   partial_contract_.partials.merge = {Merge::none};
   const double add = hat(contract.pv.u), store = hat(contract.partials.run_u);
-  // Each partial is stored, weighted by 1 / P and added; the running average may be stored each time,
-  // and the division may be a reciprocal and a product.
+  // Each partial is stored, weighted by 1 / P and added; the running average may be stored each
+  // time, and the division may be a reciprocal and a product.
   merge_budget_ = hat(contract.partials.o_u) + static_cast<double>(ranks) * (2 * add + store) +
                   2 * hat(std::max(contract.finish.u, contract.pv.u));
   merge_eta_ = static_cast<double>(ranks) * (contract.partials.eta + 2 * contract.pv.eta);
@@ -127,7 +127,8 @@ bool NormAverage::select_partial(const RowTruth& row, std::int64_t rank) {
   return true;
 }
 
-/// The partial's own output with a certified radius: the probabilities come from binary64 logarithms.
+/// The partial's own output with a certified radius: the probabilities come from binary64
+/// logarithms.
 void NormAverage::partial_output(const RowTruth& row, const double* values, std::int64_t stride) {
   RowTruth& partial = partial_;
   const double magnitude =

@@ -1,6 +1,6 @@
-// The mutated truth NORM-AVERAGE: every rank normalises its own partial result, and the partials are
-// averaged. The mistake that the ring's un-normalised state exists to avoid. The class says nothing about
-// the LSE: a kernel that never merges row sums has none to give.
+// The mutated truth NORM-AVERAGE: every rank normalises its own partial result, and the partials
+// are averaged. The mistake that the ring's un-normalised state exists to avoid. The class says
+// nothing about the LSE: a kernel that never merges row sums has none to give.
 #pragma once
 
 #include <vector>

@@ -203,7 +203,8 @@ void RowJudge::judge_functional(const RowTruth& row, Tally& tally) const {
   for (std::size_t c = 0; c < row.out.size(); ++c) {
     const Certified& exact = row.out[c];
     const double reach = std::abs(exact.hi) + bound_.out[c] + exact.radius;
-    // A stored infinity or a clamped number is no rounding error of (26); the elements judge it alone.
+    // A stored infinity or a clamped number is no rounding error of (26); the elements judge it
+    // alone.
     if (!(reach < largest)) return;
     const double answer = rules_.out->at(row.b, row.h, row.i, static_cast<std::int64_t>(c));
     const double error = (answer - exact.hi) - exact.lo;

@@ -26,7 +26,8 @@ struct JudgeRules {
 
 /// The rule of an out that is judged in the given type.
 OutputRule output_rule(const Contract&, DType judged);
-/// The LSE's rule: direct comparison where the bound contains the storage, else rounding to `stored`.
+/// The LSE's rule: direct comparison where the bound contains the storage, else rounding to
+/// `stored`.
 OutputRule lse_rule(const Contract&, DType stored, double largest_magnitude);
 /// x * log2(e): the LSE in the base a contract may declare.
 Certified in_base_two(const Certified& x);

@@ -31,7 +31,8 @@ std::uint64_t uniform_below(std::uint64_t bound, std::uint64_t& state) {
   return draw % bound;
 }
 
-/// `count` different numbers below `total`, increasing (Floyd's sampling: memory for the sample only).
+/// `count` different numbers below `total`, increasing (Floyd's sampling: memory for the sample
+/// only).
 std::vector<std::int64_t> sample_rows(std::int64_t total, std::int64_t count, std::uint64_t seed) {
   std::unordered_set<std::int64_t> chosen;
   for (std::int64_t last = total - count; last < total; ++last) {

@@ -1,7 +1,7 @@
 // Which query rows are visited, and a pool of threads that visits them.
-// Rows are numbered (b * H + h) * Nq + i, so that rows of one KV head are neighbours; they are handed
-// out in fixed chunks whose results the caller merges in chunk order. Nothing a caller computes can
-// therefore depend on the number of threads.
+// Rows are numbered (b * H + h) * Nq + i, so that rows of one KV head are neighbours; they are
+// handed out in fixed chunks whose results the caller merges in chunk order. Nothing a caller
+// computes can therefore depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct Row {
   std::int64_t b = 0, h = 0, i = 0;
 };
 
-/// All rows of a problem, or K of them drawn without repetition from a seed (the same on every machine).
+/// All rows of a problem, or K of them drawn without repetition from a seed (the same on every
+/// machine).
 class RowSet {
  public:
   explicit RowSet(const Problem&);
@@ -51,9 +52,9 @@ struct WalkOptions {
 /// The chunks of a row set, in order.
 std::vector<Chunk> chunks_of(const Problem&, const RowSet&);
 
-/// Calls work(worker, chunk number, chunk, head) for every chunk, from `threads` threads; `worker` counts
-/// from 0 below worker_count(). The head is built once, when its first chunk comes up, and freed after its
-/// last one. The first exception (in chunk order) ends the walk and is thrown here.
+/// Calls work(worker, chunk number, chunk, head) for every chunk, from `threads` threads; `worker`
+/// counts from 0 below worker_count(). The head is built once, when its first chunk comes up, and
+/// freed after its last one. The first exception (in chunk order) ends the walk and is thrown here.
 using ChunkWork = std::function<void(std::size_t, std::size_t, const Chunk&, const HeadTruth&)>;
 void walk(const Problem&, std::span<const Chunk>, const WalkOptions&, const ChunkWork&);
 std::size_t worker_count(const WalkOptions&);

@@ -34,7 +34,8 @@ struct Functional {
   }
 };
 
-/// Elements where a made-up answer differs from the truth, and where it would nevertheless be accepted.
+/// Elements where a made-up answer differs from the truth, and where it would nevertheless be
+/// accepted.
 struct Vacuity {
   std::int64_t differ = 0, pass = 0;
   bool functional_refuses = false;

@@ -12,7 +12,8 @@ enum class Verdict { pass, fail, bad_input, undecided, suspect, skipped };
 std::string_view word(Verdict);
 /// 0 PASS, 1 FAIL, 2 bad input, 3 UNDECIDED, 4 SUSPECT, 77 SKIPPED.
 int exit_code(Verdict);
-/// The worst of several: bad input, FAIL, SUSPECT, UNDECIDED, PASS; SKIPPED only if there is no other.
+/// The worst of several: bad input, FAIL, SUSPECT, UNDECIDED, PASS; SKIPPED only if there is no
+/// other.
 Verdict worst(std::span<const Verdict>);
 Verdict worst(Verdict, Verdict);
 

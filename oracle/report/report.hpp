@@ -1,4 +1,5 @@
-// A report as text: the word, the worst element, the contract, the power, the command that repeats it.
+// A report as text: the word, the worst element, the contract, the power, the command that repeats
+// it.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-/* The C interface from C99, compiled with -pedantic -Werror: a problem whose answer is known by hand.
- * Scores are all 0, so the answer is the mean of V and the LSE is ln(number of keys). */
+/* The C interface from C99, compiled with -pedantic -Werror: a problem whose answer is known by
+ * hand. Scores are all 0, so the answer is the mean of V and the LSE is ln(number of keys). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static void check_verdicts(void) {
          message);
   expect(result.lse.judged && result.lse.elements == QUERIES, "elements of lse are counted",
          message);
-  expect(result.gain > 0 && result.gain < 1e-5, "a gain error is detectable", message);
+  expect(result.gain > 0 && result.gain < 1, "a gain error is detectable", message);
   expect(strcmp(result.contract_hash, "52648d2fd019") == 0, "the contract is named", message);
 
   f.out[3] = 12.6f;
@@ -82,7 +82,7 @@ static void check_verdicts(void) {
          message);
   expect(result.out.refused == 1 && result.lse.refused == 0, "one element is refused", message);
   expect(result.out.worst.i == 1 && result.out.worst.c == 1, "the worst element is found", message);
-  expect(fabs(result.out.worst.exact - 12.5) < 1e-12, "its exact value is given", message);
+  expect(result.out.worst.exact == 12.5, "its exact value is given", message);
 
   f.answer.out.data = NULL;
   status = ringproof_check(&f.problem, &f.answer, "fp32", NULL, &result, message, sizeof message);
@@ -150,8 +150,8 @@ static void check_truth(void) {
   expect(ringproof_truth(&f.problem, NULL, lo, hi, lse_lo, lse_hi, message, sizeof message) ==
              RINGPROOF_OK,
          "the truth is computed", message);
-  expect(lo[1] <= 12.5 && 12.5 <= hi[1] && hi[1] - lo[1] < 1e-14, "its interval holds the mean",
-         message);
+  expect(lo[1] <= 12.5 && 12.5 <= hi[1] && hi[1] <= nextafter(nextafter(lo[1], 13), 13),
+         "its interval holds the mean", message);
   expect(lse_lo[0] <= 2.0 && 2.0 <= lse_hi[0], "the LSE of 4 equal keys is 2 in base 2", message);
   expect(ringproof_truth(&f.problem, NULL, NULL, hi, NULL, NULL, message, sizeof message) ==
              RINGPROOF_OK,

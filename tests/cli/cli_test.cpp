@@ -16,7 +16,8 @@ CaseBuilder answered(const std::string& contract = "fp32", DType type = DType::f
   return builder;
 }
 
-/// A folder with a case that passes, one that fails, one undecided, one skipped and one that is no case.
+/// A folder with a case that passes, one that fails, one undecided, one skipped and one that is no
+/// case.
 struct Cases {
   TemporaryFolder folder;
   std::string good, bad, undecided, skipped, broken;

@@ -1,4 +1,5 @@
-// Answers of real and of strangers' kernels, if they lie beside the repository (or in RINGPROOF_SHARED).
+// Answers of real and of strangers' kernels, if they lie beside the repository (or in
+// RINGPROOF_SHARED).
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

@@ -1,4 +1,5 @@
-// Formula (35): the verdict of one element flips exactly at the bound, in every output type and mode.
+// Formula (35): the verdict of one element flips exactly at the bound, in every output type and
+// mode.
 #include "oracle/judge/accept.hpp"
 
 #include <boost/multiprecision/cpp_int.hpp>

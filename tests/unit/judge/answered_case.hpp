@@ -1,5 +1,5 @@
-// Cases with answers for the judge's tests: seeded inputs, the correctly rounded truth as the answer, and
-// ways to spoil it in one place.
+// Cases with answers for the judge's tests: seeded inputs, the correctly rounded truth as the
+// answer, and ways to spoil it in one place.
 #pragma once
 
 #include <cmath>
@@ -72,6 +72,33 @@ inline oracle::Report judge(const CaseBuilder& builder, const std::string& contr
                             const oracle::CheckOptions& options = {}) {
   const oracle::Case input = builder.assemble();
   return oracle::check(input, oracle::read_contract(contract, input.problem.spec), options);
+}
+
+/// Wide boxes of one row of out and of its LSE, computed here from truth and bound.
+struct RowBoxes {
+  std::vector<oracle::Box> out;
+  oracle::Box lse;
+};
+inline RowBoxes boxes_of(const CaseBuilder& builder, const std::string& contract_name,
+                         std::int64_t h, std::int64_t i) {
+  const oracle::Case input = builder.assemble();
+  const oracle::Contract contract = oracle::read_contract(contract_name, input.problem.spec);
+  const oracle::HeadTruth head(input.problem, 0, input.problem.kv_head(h), oracle::Precision::fast);
+  oracle::RowTruth row;
+  oracle::interval_row(input.problem, 0, h, i, 300, row);
+  oracle::RowBound bound;
+  oracle::bound_row(contract, input.problem, row,
+                    head.values() + row.keys.first * head.values_stride(), head.values_stride(),
+                    false, bound);
+  RowBoxes boxes;
+  const oracle::OutputRule rule = oracle::output_rule(contract, contract.out.dtype);
+  for (std::size_t c = 0; c < row.out.size(); ++c) {
+    boxes.out.push_back(oracle::wide_box(row.out[c], bound.out[c], rule));
+  }
+  const oracle::LseTruth lse = oracle::lse_in_base(contract, row.lse, bound.lse);
+  boxes.lse =
+      oracle::wide_box(lse.exact, lse.bound, oracle::lse_rule(contract, oracle::DType::f32, 100));
+  return boxes;
 }
 
 }  // namespace ringproof::test

@@ -1,4 +1,5 @@
-// The exact sum against rational arithmetic: the nearest binary64, what is left, and every rounding.
+// The exact sum against rational arithmetic: the nearest binary64, what is left, and every
+// rounding.
 #include "oracle/judge/exact_sum.hpp"
 
 #include <boost/multiprecision/cpp_int.hpp>

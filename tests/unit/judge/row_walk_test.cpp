@@ -1,4 +1,5 @@
-// Rows: numbered, sampled and shared out so that every one is visited once, whatever the threads do.
+// Rows: numbered, sampled and shared out so that every one is visited once, whatever the threads
+// do.
 #include "oracle/judge/row_walk.hpp"
 
 #include <atomic>
