@@ -36,6 +36,9 @@ inline constexpr double kShift = 2 * kUnitSquared;
 /// What underflow can add to a score that is not exactly zero, all stages together.
 inline constexpr double kScoreUnderflow = 0x1p-1000;
 
+/// The same for a weighted sum over one tile of a column that is not all zeros.
+inline constexpr double kSumUnderflow = 0x1p-1000;
+
 /// Theorem 13: relative error of exp_dd: kExpConstant + kExpSlope |x|, for -691 <= x <= 1.
 inline constexpr double kExpConstant = 0x1p-101;
 inline constexpr double kExpSlope = 0x1p-104;

@@ -87,6 +87,7 @@ void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHe
 struct Scratch {
   RowBatch batch;
   std::array<RowInputs, HeadTruth::kRows> inputs;
+  std::array<std::vector<double>, HeadTruth::kRows> alibi_low;
 };
 
 /// ALiBi of all keys of a row: -slope |distance| = high + low, exactly, while distances are below 2^53.
@@ -105,67 +106,6 @@ bool fill_alibi(const Problem& problem, RowTruth& row, std::vector<double>& low)
   return exact;
 }
 
-/// Copies per-key values of row r into the tiles of the batch.
-void scatter(const RowBatch& batch, int r, const std::vector<double>& values, AlignedArray& array) {
-  double* out = array.data();
-  const std::int64_t offset = batch.row[r].offset;
-  for (std::int64_t tile = 0; tile < batch.tiles; ++tile) {
-    const std::int64_t from = tile * kTileKeys + offset;
-    for (std::int64_t n = 0; n < kTileKeys; ++n) {
-      const std::int64_t key = from + n;
-      const bool inside = key >= 0 && key < static_cast<std::int64_t>(values.size());
-      out[batch.tile_index(tile, r) + n] = inside ? values[size(key)] : 0;
-    }
-  }
-}
-
-/// A row of the batch: its query, its visible keys, its additions.
-void place_row(const Problem& problem, const RowInputs& inputs, RowTruth& truth, RowBatch& batch,
-               int r) {
-  const std::size_t keys = size(truth.keys.size());
-  truth.dot.resize(keys);
-  truth.abs_dot.resize(keys);
-  truth.capped.resize(batch.softcap > 0 ? keys : 0);
-  truth.alibi.resize(batch.has_alibi ? keys : 0);
-  truth.score.resize(keys);
-  truth.log_p.resize(keys);
-  truth.p.resize(keys);
-  truth.out.resize(size(problem.value_dim));
-  BatchRow& row = batch.row[r];
-  row = {.truth = &truth,
-         .offset = batch.first_tile * kTileKeys - truth.keys.first,
-         .sink = truth.sink,
-         .has_sink = truth.has_sink,
-         .score_excess = 0,
-         .failed = !inputs.exact_q || !std::isfinite(batch.head->scale.hi)};
-  for (std::int64_t t = 0; t < problem.head_dim; ++t) {
-    batch.q.data()[t * batch.rows + r] = inputs.q[size(t)];
-    batch.q_magnitude.data()[t * batch.rows + r] = std::abs(inputs.q[size(t)]);
-  }
-  const double smallest =
-      batch.head->smallest_k *
-      smallest_nonzero(inputs.q.data(), problem.head_dim, std::numeric_limits<double>::infinity());
-  if (smallest < 0x1p-1022) {
-    batch.dot_underflow = static_cast<double>(problem.head_dim) * 0x1p-1074;
-  }
-  for (std::int64_t key = truth.keys.first; key < truth.keys.last; ++key) {
-    const std::int64_t place = key - batch.first_tile * kTileKeys;
-    const std::int64_t tile = place / kTileKeys;
-    batch.visible[size(batch.tile_index(tile, r) + place % kTileKeys)] =
-        inputs.visible[size(key - truth.keys.first)];
-  }
-  if (batch.has_bias) scatter(batch, r, truth.bias, batch.bias);
-  if (batch.has_alibi) {
-    static thread_local std::vector<double> low;
-    row.failed |= !fill_alibi(problem, truth, low);
-    scatter(batch, r, truth.alibi, batch.alibi);
-    scatter(batch, r, low, batch.alibi_low);
-    for (std::size_t n = 0; n < keys; ++n) {
-      if (inputs.visible[n] == 0) truth.alibi[n] = 0;
-    }
-  }
-}
-
 /// Sizes the batch for `rows` rows on the keys of `range`, all of them empty.
 void begin_batch(const Problem& problem, const PackedHead& head, KeyRange range, int rows,
                  RowBatch& batch) {
@@ -176,22 +116,62 @@ void begin_batch(const Problem& problem, const PackedHead& head, KeyRange range,
   batch.tiles = (range.last + kTileKeys - 1) / kTileKeys - batch.first_tile;
   batch.softcap = problem.spec.softcap;
   batch.dot_underflow = 0;
-  batch.has_bias = static_cast<bool>(problem.bias);
-  batch.has_alibi = static_cast<bool>(problem.alibi_slopes);
   for (BatchRow& row : batch.row) row = BatchRow{};
-  const std::int64_t places = batch.tiles * rows * kTileKeys;
   std::fill_n(batch.q.resize(head.head_dim * rows), head.head_dim * rows, 0.0);
   std::fill_n(batch.q_magnitude.resize(head.head_dim * rows), head.head_dim * rows, 0.0);
-  batch.words.resize(3 * places);
-  if (batch.has_bias) std::fill_n(batch.bias.resize(places), places, 0.0);
-  if (batch.has_alibi) {
-    std::fill_n(batch.alibi.resize(places), places, 0.0);
-    std::fill_n(batch.alibi_low.resize(places), places, 0.0);
-  }
-  batch.visible.assign(size(places), 0);
-  batch.mass.resize(batch.tiles * rows);
-  batch.mass_error.resize(batch.tiles * rows);
+  batch.words.resize(kBlockTiles * 3 * rows * kTileKeys);
+  batch.visible.assign(size(batch.tiles * rows * kTileKeys), 0);
+  batch.mass.resize(kBlockTiles * rows);
+  batch.mass_error.resize(kBlockTiles * rows);
   batch.sums.resize(4 * rows * head.stride);
+  batch.reference.resize(batch.blocks() * rows);
+}
+
+/// The query of row r, and whether products with it can underflow.
+void place_query(const std::vector<double>& q, RowBatch& batch, int r) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (std::size_t t = 0; t < q.size(); ++t) {
+    const std::size_t at = t * size(batch.rows) + size(r);
+    const double magnitude = std::abs(q[t]);
+    batch.q.data()[at] = q[t];
+    batch.q_magnitude.data()[at] = magnitude;
+    if (magnitude != 0) smallest = std::min(smallest, magnitude);
+  }
+  if (smallest * batch.head->smallest_k < 0x1p-1022) {
+    batch.dot_underflow = static_cast<double>(q.size()) * 0x1p-1074;
+  }
+}
+
+/// Row r of the batch: its query, its visible keys, its additions.
+void place_row(const Problem& problem, const RowInputs& inputs, RowTruth& truth,
+               std::vector<double>& alibi_low, RowBatch& batch, int r) {
+  const std::size_t keys = size(truth.keys.size());
+  for (auto* array : {&truth.dot, &truth.abs_dot, &truth.score, &truth.log_p, &truth.p}) {
+    array->resize(keys);
+  }
+  truth.capped.resize(batch.softcap > 0 ? keys : 0);
+  truth.alibi.resize(problem.alibi_slopes ? keys : 0);
+  truth.out.resize(size(problem.value_dim));
+  BatchRow& row = batch.row[r];
+  row.truth = &truth;
+  row.offset = batch.first_tile * kTileKeys - truth.keys.first;
+  row.sink = truth.sink;
+  row.has_sink = truth.has_sink;
+  row.failed = !inputs.exact_q || !std::isfinite(batch.head->scale.hi);
+  place_query(inputs.q, batch, r);
+  std::int64_t done = 0;
+  while (done < truth.keys.size()) {
+    const std::int64_t place = done - row.offset, in_tile = place % kTileKeys;
+    const std::int64_t count = std::min(kTileKeys - in_tile, truth.keys.size() - done);
+    std::uint8_t* to =
+        batch.visible.data() + (place / kTileKeys * batch.rows + r) * kTileKeys + in_tile;
+    std::copy_n(inputs.visible.data() + done, count, to);
+    done += count;
+  }
+  if (problem.alibi_slopes) {
+    row.failed |= !fill_alibi(problem, truth, alibi_low);
+    row.alibi_low = alibi_low.data();
+  }
 }
 
 }  // namespace
@@ -245,19 +225,19 @@ void HeadTruth::rows(std::span<const RowId> ids, RowTruth* out) const {
     together.last = std::max(together.last, out[n].keys.last);
     longest = std::max(longest, out[n].keys.size());
   }
-  // Rows that share most of their keys go together; a batch of four costs little more than one row.
+  const auto place = [&](int n, int r) {
+    place_row(problem, scratch.inputs[size(n)], out[n], scratch.alibi_low[size(n)], scratch.batch,
+              r);
+  };
+  // Rows that share most of their keys go together, and share each visit to K and V.
   if (count > 1 && together.size() <= longest + longest / 2 + kTileKeys) {
-    begin_batch(problem, head, together, kRows, scratch.batch);
-    for (int r = 0; r < count; ++r) {
-      const int n = open[size(r)];
-      place_row(problem, scratch.inputs[size(n)], out[n], scratch.batch, r);
-    }
+    begin_batch(problem, head, together, count + count % 2, scratch.batch);
+    for (int r = 0; r < count; ++r) place(open[size(r)], r);
     return compute_batch(scratch.batch);
   }
   for (int r = 0; r < count; ++r) {
-    const int n = open[size(r)];
-    begin_batch(problem, head, out[n].keys, 1, scratch.batch);
-    place_row(problem, scratch.inputs[size(n)], out[n], scratch.batch, 0);
+    begin_batch(problem, head, out[open[size(r)]].keys, 1, scratch.batch);
+    place(open[size(r)], 0);
     compute_batch(scratch.batch);
   }
 }

@@ -16,6 +16,7 @@ namespace ringproof::oracle {
 
 inline constexpr int kTileKeys = 64;     // keys whose weighted values share one grid constant
 inline constexpr int kSubtileKeys = 16;  // keys that lie side by side in the packed K
+inline constexpr int kBlockTiles = 4;    // tiles between two updates of a row's reference
 
 /// A growing array of doubles on a 64-byte boundary; contents are lost when it grows.
 class AlignedArray {
@@ -57,41 +58,44 @@ struct PackedHead {
   Certified scale;  // hi + lo: the scale, also where it is no binary64 number
 };
 
-/// What the kernels compute of one row, and where it goes.
+/// What the kernels keep of one row, and where its answer goes.
 struct BatchRow {
-  RowTruth* truth = nullptr;  // null: a row that only fills the batch
-  std::int64_t offset = 0;    // key of the batch's first tile minus first key of the row
+  RowTruth* truth = nullptr;          // null: a row that only fills the batch
+  std::int64_t offset = 0;            // key of the batch's first tile minus first key of the row
+  const double* alibi_low = nullptr;  // [keys] what truth->alibi lacks of slope times distance
   double sink = 0;
   bool has_sink = false;
-  double score_excess = 0;  // largest part of a score's error that 2^-53 |score| does not cover
+  double reference = 0;     // m: weights are exp(s - m); the largest score so far
+  double score_excess = 0;  // largest part of a score's error beyond 2^-53 |score|
   bool failed = false;      // some bound does not hold: the row's radius is infinite
 };
 
-/// Working memory of one thread. Tile t of the batch holds, for each of its `rows` rows, 64 doubles of
-/// each of the three words; they are overwritten as the row proceeds (row_kernel.cpp).
+/// Working memory of one thread: rows that are computed together, block of keys by block of keys. A
+/// block is kBlockTiles tiles; of each tile and row it holds three words of 64 numbers, which are
+/// overwritten as the block proceeds (ScoreWord, WeightWord) and again by the next block.
 struct RowBatch {
   const PackedHead* head = nullptr;
   const ExpTable* table = nullptr;
-  int rows = 0;  // 4, or 1
+  int rows = 0;  // 1, or even: the last may only fill the batch
   std::int64_t first_tile = 0, tiles = 0;
   double softcap = 0;
   double dot_underflow = 0;  // what underflow can hide from a sum of |q k|
   BatchRow row[HeadTruth::kRows];
-  AlignedArray q, q_magnitude;          // [D, rows]
-  AlignedArray words;                   // [tiles, 3, rows, 64]
-  AlignedArray bias, alibi, alibi_low;  // [tiles, rows, 64], where the problem has them
-  bool has_bias = false, has_alibi = false;
+  AlignedArray q, q_magnitude;        // [D, rows]
+  AlignedArray words;                 // [kBlockTiles, 3, rows, 64]
   std::vector<std::uint8_t> visible;  // [tiles, rows, 64]
-  AlignedArray mass, mass_error;      // [tiles, rows] sum of weights; of their error bounds
-  AlignedArray sums;                  // [4, rows, stride] high, low, sum p|v|, its error
+  AlignedArray mass, mass_error;      // [kBlockTiles, rows] sum of weights; of their error bounds
+  AlignedArray sums;                  // [4, rows, stride] of every column (ColumnSum)
+  AlignedArray reference;             // [blocks, rows] the reference of each block's weights
 
+  std::int64_t blocks() const { return (tiles + kBlockTiles - 1) / kBlockTiles; }
   double* word(std::int64_t tile, int which, int r) const {
-    return words.data() + ((tile * 3 + which) * rows + r) * kTileKeys;
+    return words.data() + ((tile % kBlockTiles * 3 + which) * rows + r) * kTileKeys;
   }
+  std::int64_t mass_index(std::int64_t tile, int r) const { return tile % kBlockTiles * rows + r; }
   const std::uint8_t* visible_tile(std::int64_t tile, int r) const {
     return visible.data() + (tile * rows + r) * kTileKeys;
   }
-  std::int64_t tile_index(std::int64_t tile, int r) const { return (tile * rows + r) * kTileKeys; }
 };
 
 /// Scores, weights, sums, quotients and their radius, on the SIMD target in use: fills dot, abs_dot,

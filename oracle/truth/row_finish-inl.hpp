@@ -40,7 +40,7 @@ HWY_INLINE Vec sum_error(Vec magnitude, Vec weight_errors, double tiles) {
 template <bool kTight>
 HWY_INLINE Denominator denominator(const RowBatch& batch, int r, double tiles) {
   const std::int64_t column = batch.head->value_dim;
-  const auto sum = [&](ColumnSum which) { return column_sum(batch, batch.rows, which, r)[column]; };
+  const auto sum = [&](ColumnSum which) { return column_sum(batch, which, r)[column]; };
   const Vec error =
       sum_error<kTight>(broadcast(sum(kSumMagnitude)), broadcast(sum(kSumError)), tiles);
   Denominator result{{sum(kSumHigh), sum(kSumLow)}, hn::GetLane(error)};
@@ -65,9 +65,7 @@ HWY_INLINE Denominator denominator(const RowBatch& batch, int r, double tiles) {
 template <bool kTight>
 HWY_INLINE void quotient(const RowBatch& batch, int r, const Denominator& below, double tiles,
                          std::int64_t column, Certified* out) {
-  const auto sum = [&](ColumnSum which) {
-    return load(column_sum(batch, batch.rows, which, r) + column);
-  };
+  const auto sum = [&](ColumnSum which) { return load(column_sum(batch, which, r) + column); };
   const Vec magnitude = sum(kSumMagnitude);
   const Pair value = divide({sum(kSumHigh), sum(kSumLow)}, broadcast(below.value));
   const Vec size = hn::Abs(value.hi);
@@ -108,34 +106,40 @@ HWY_INLINE Certified log_sum_exp(const RowBatch& batch, double maximum, const De
   return std::isfinite(radius) ? Certified{lse.hi, lse.lo, radius} : unknown;
 }
 
-/// log p and p of every key: s - m - log(denominator), weight over denominator.
-HWY_INLINE void probabilities(const RowBatch& batch, int r, double log_denominator,
-                              double inverse) {
+/// Completes log_p = s - m - log(denominator) and p of every key. The weights of each block stand at
+/// the reference that held then.
+HWY_INLINE void probabilities(const RowBatch& batch, int r, double log_denominator, double below) {
   RowTruth& truth = *batch.row[r].truth;
   const std::int64_t size = truth.keys.size();
-  for (std::int64_t tile = 0; tile < batch.tiles; ++tile) {
-    for (int at = 0; at < kTileKeys; at += kLanes) {
-      const std::int64_t key = tile * kTileKeys + at + batch.row[r].offset;
-      store_clipped(hn::Sub(load(batch.word(tile, kShifted, r) + at), broadcast(log_denominator)),
-                    truth.log_p.data(), key, size);
-      store_clipped(hn::Mul(load(batch.word(tile, kWeightHigh, r) + at), broadcast(inverse)),
-                    truth.p.data(), key, size);
+  constexpr std::int64_t kBlockKeys = kBlockTiles * kTileKeys;
+  for (std::int64_t block = 0; block < batch.blocks(); ++block) {
+    const double lag = batch.reference.data()[block * batch.rows + r] - batch.row[r].reference;
+    const double factor = lag > bounds::kExpLowest ? std::exp(lag) / below : 0;
+    const std::int64_t first = std::max<std::int64_t>(0, block * kBlockKeys + batch.row[r].offset);
+    const std::int64_t last = std::min(size, (block + 1) * kBlockKeys + batch.row[r].offset);
+    double* log_p = truth.log_p.data();
+    double* p = truth.p.data();
+    for (std::int64_t key = first; key < last; key += kLanes) {
+      const Vec shifted = hn::Add(load_clipped(log_p, key, last), broadcast(lag));
+      store_clipped(hn::Sub(shifted, broadcast(log_denominator)), log_p, key, last);
+      store_clipped(hn::Mul(load_clipped(p, key, last), broadcast(factor)), p, key, last);
     }
-  }
-  // Weights below exp(-690) were dropped from the sums, not from the promise about p.
-  for (std::size_t n = 0; n < truth.p.size(); ++n) {
-    if (truth.p[n] == 0 && truth.log_p[n] > -746) truth.p[n] = std::exp(truth.log_p[n]);
+    // Weights below exp(-690) were dropped from the sums, not from the promise about p.
+    for (std::int64_t key = first; key < last; ++key) {
+      if (p[key] < 0x1p-990 && log_p[key] > -746) p[key] = std::exp(log_p[key]);
+    }
   }
 }
 
-/// Everything of row r that follows from its sums. `tiles`: how many tiles were added.
+/// Everything of row r that follows from its sums.
 template <bool kTight>
-HWY_NOINLINE void finish_row(const RowBatch& batch, int r, std::int64_t tiles) {
+HWY_NOINLINE void finish_row(const RowBatch& batch, int r) {
   const BatchRow& row = batch.row[r];
   RowTruth& truth = *row.truth;
-  const auto count = static_cast<double>(tiles);
-  const Denominator below = denominator<kTight>(batch, r, count);
+  const auto tiles = static_cast<double>(batch.tiles);
+  truth.max_score = row.reference;
   truth.score_radius = row.score_excess * bounds::kUpFew;
+  const Denominator below = denominator<kTight>(batch, r, tiles);
   truth.lse = log_sum_exp(batch, truth.max_score, below);
   const bool sound = !row.failed && batch.head->exact && below.value.hi >= 0x1p-10 &&
                      below.error <= 0x1p-40 * below.value.hi && std::isfinite(truth.lse.radius);
@@ -146,10 +150,10 @@ HWY_NOINLINE void finish_row(const RowBatch& batch, int r, std::int64_t tiles) {
     return;
   }
   for (std::int64_t column = 0; column < batch.head->value_dim; column += kLanes) {
-    quotient<kTight>(batch, r, below, count, column, truth.out.data());
+    quotient<kTight>(batch, r, below, tiles, column, truth.out.data());
   }
-  const double log_denominator = truth.lse.hi - truth.max_score + truth.lse.lo;
-  probabilities(batch, r, log_denominator, 1 / below.value.hi);
+  const double log_denominator = (truth.lse.hi - truth.max_score) + truth.lse.lo;
+  probabilities(batch, r, log_denominator, below.value.hi);
   truth.log_p_sink = row.has_sink ? (row.sink - truth.max_score) - log_denominator : 0;
 }
 

@@ -16,45 +16,58 @@ namespace ringproof {
 namespace oracle {
 namespace HWY_NAMESPACE {
 
-/// Largest score of row r, the sink included.
-double row_maximum(const RowBatch& batch, int r) {
+/// Largest score of row r in block `block`.
+double block_maximum(const RowBatch& batch, std::int64_t first_tile, std::int64_t last_tile,
+                     int r) {
   Vec largest = broadcast(-std::numeric_limits<double>::infinity());
-  for (std::int64_t tile = 0; tile < batch.tiles; ++tile) {
+  for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
     const double* score = batch.word(tile, kScoreHigh, r);
     for (int at = 0; at < kTileKeys; at += kLanes) largest = hn::Max(largest, load(score + at));
   }
-  const double maximum = hn::GetLane(hn::MaxOfLanes(Tag(), largest));
-  return batch.row[r].has_sink ? std::max(maximum, batch.row[r].sink) : maximum;
+  return hn::GetLane(hn::MaxOfLanes(Tag(), largest));
+}
+
+/// Scores, weights and sums of one block of keys: the online softmax, a block at a time.
+template <int kRows, bool kTight>
+void compute_block(RowBatch& batch, const ScoreConstants& constants, std::int64_t block) {
+  const std::int64_t first = block * kBlockTiles;
+  const std::int64_t last = std::min(batch.tiles, first + kBlockTiles);
+  for (std::int64_t tile = first; tile < last; ++tile) {
+    score_tile<kRows, kTight>(batch, constants, tile);
+  }
+  for (int r = 0; r < batch.rows; ++r) {
+    BatchRow& row = batch.row[r];
+    const double maximum = block_maximum(batch, first, last, r);
+    if (maximum > row.reference) {
+      if (std::isfinite(row.reference)) change_reference(batch, r, row.reference, maximum);
+      row.reference = maximum;
+    }
+    batch.reference.data()[block * batch.rows + r] = row.reference;
+    for (std::int64_t tile = first; tile < last; ++tile) weigh_tile(batch, tile, r);
+  }
+  for (std::int64_t tile = first; tile < last; ++tile) add_tile<kRows, kTight>(batch, tile);
 }
 
 template <int kRows, bool kTight>
 void compute_rows(RowBatch& batch) {
   const ScoreConstants constants = score_constants(batch);
-  for (std::int64_t tile = 0; tile < batch.tiles; ++tile) {
-    score_tile<kRows, kTight>(batch, constants, tile);
+  std::fill_n(batch.sums.data(), 4 * batch.rows * batch.head->stride, 0.0);
+  for (int r = 0; r < batch.rows; ++r) {
+    BatchRow& row = batch.row[r];
+    row.reference = row.has_sink ? row.sink : -std::numeric_limits<double>::infinity();
   }
-  for (int r = 0; r < kRows; ++r) {
-    if (batch.row[r].truth != nullptr) batch.row[r].truth->max_score = row_maximum(batch, r);
+  for (std::int64_t block = 0; block < batch.blocks(); ++block) {
+    compute_block<kRows, kTight>(batch, constants, block);
   }
-  std::fill_n(batch.sums.data(), 4 * kRows * batch.head->stride, 0.0);
-  std::int64_t added = 0;
-  for (std::int64_t tile = 0; tile < batch.tiles; ++tile) {
-    for (int r = 0; r < kRows; ++r) {
-      const RowTruth* truth = batch.row[r].truth;
-      weigh_tile(batch, tile, r, truth != nullptr ? truth->max_score : 0);
-    }
-    added += add_tile<kRows, kTight>(batch, tile) ? 1 : 0;
-  }
-  for (int r = 0; r < kRows; ++r) {
-    if (batch.row[r].truth != nullptr) finish_row<kTight>(batch, r, added);
+  for (int r = 0; r < batch.rows; ++r) {
+    if (batch.row[r].truth != nullptr) finish_row<kTight>(batch, r);
   }
 }
 
 void compute_batch_target(RowBatch& batch) {
   const bool tight = batch.head->precision == Precision::tight;
   if (batch.rows == 1) return tight ? compute_rows<1, true>(batch) : compute_rows<1, false>(batch);
-  return tight ? compute_rows<HeadTruth::kRows, true>(batch)
-               : compute_rows<HeadTruth::kRows, false>(batch);
+  return tight ? compute_rows<2, true>(batch) : compute_rows<2, false>(batch);
 }
 
 template <class F>

@@ -1,7 +1,8 @@
-// Scores of one tile of keys for the rows of a batch: error-free products accumulated against a large
-// constant, then scale, softcap, bias and ALiBi in double-double, each with its error bound.
-// Lemmas 5-10 of docs/double_double.md. Included once for every target.
+// Scores of one tile of keys for the rows of a batch: q.k, then scale, softcap, bias and ALiBi in
+// double-double, each with its error bound. Lemmas 6 to 10 of docs/double_double.md. Included once for
+// every target.
 #include "oracle/truth/exp_dd-inl.hpp"
+#include "oracle/truth/grid_sum-inl.hpp"
 
 #if defined(RINGPROOF_SCORE_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef RINGPROOF_SCORE_TILE_INL
@@ -14,9 +15,6 @@
 #include <cstring>
 #include <limits>
 
-#include "oracle/truth/error_bounds.hpp"
-#include "oracle/truth/row_batch.hpp"
-
 HWY_BEFORE_NAMESPACE();
 namespace ringproof {
 namespace oracle {
@@ -24,92 +22,6 @@ namespace HWY_NAMESPACE {
 
 /// Words of a tile (RowBatch::words) while scores are computed.
 enum ScoreWord { kScoreHigh = 0, kScoreLow = 1, kScoreError = 2 };
-
-/// Upper bounds of sum_t |q_t k_t| for 16 keys: plain sums, made larger than their rounding (Lemma 4).
-template <int kRows>
-HWY_INLINE void dot_magnitudes(const double* HWY_RESTRICT q,  // [D, kRows]
-                               const double* HWY_RESTRICT k,  // [D, 16]
-                               std::int64_t dim, double underflow,
-                               double* HWY_RESTRICT out) {  // [kRows, 16]
-  constexpr int kStep = kLanes * 2 <= kSubtileKeys ? 2 : 1;
-  for (int column = 0; column < kSubtileKeys; column += kStep * kLanes) {
-    Vec sum[kRows][kStep];
-    for (int r = 0; r < kRows; ++r) {
-      for (int n = 0; n < kStep; ++n) sum[r][n] = hn::Zero(Tag());
-    }
-    for (std::int64_t t = 0; t < dim; ++t) {
-      Vec key[kStep];
-      for (int n = 0; n < kStep; ++n) {
-        key[n] = hn::Abs(load(k + t * kSubtileKeys + column + n * kLanes));
-      }
-      for (int r = 0; r < kRows; ++r) {
-        const Vec query = broadcast(q[t * kRows + r]);
-        for (int n = 0; n < kStep; ++n) sum[r][n] = fused_add(query, key[n], sum[r][n]);
-      }
-    }
-    for (int r = 0; r < kRows; ++r) {
-      for (int n = 0; n < kStep; ++n) {
-        store(hn::Add(hn::Mul(sum[r][n], broadcast(bounds::kUp)), broadcast(underflow)),
-              out + r * kSubtileKeys + column + n * kLanes);
-      }
-    }
-  }
-}
-
-/// C of Lemma 5: a power of two with C/2 > magnitude, not below the smallest grid.
-HWY_INLINE Vec grid_constant(Vec magnitude) {
-  return hn::Max(hn::Mul(broadcast(4), power_of_two_below(magnitude)),
-                 broadcast(bounds::kSmallestGrid));
-}
-
-/// Running sums of error-free products: `high` on the grid of C, the residuals in `low`, and in `tight`
-/// what the sum of the residuals itself loses in `lowest`.
-template <bool kTight>
-struct Accumulator {
-  Vec high, low, lowest;
-
-  HWY_INLINE void start(Vec grid, double low_grid) {
-    high = hn::Mul(grid, broadcast(1.5));
-    low = kTight ? hn::Mul(grid, broadcast(1.5 * low_grid)) : hn::Zero(Tag());
-    lowest = hn::Zero(Tag());
-  }
-  HWY_INLINE void add_low(Vec residual) {
-    if (kTight) {
-      const Vec sum = hn::Add(low, residual);
-      lowest = hn::Add(lowest, hn::Sub(residual, hn::Sub(sum, low)));
-      low = sum;
-    } else {
-      low = hn::Add(low, residual);
-    }
-  }
-  /// Adds a b (Lemma 5).
-  HWY_INLINE void add_product(Vec a, Vec b) {
-    const Vec sum = fused_add(a, b, high);
-    const Vec part = hn::Sub(sum, high);
-    high = sum;
-    add_low(fused_subtract(a, b, part));
-  }
-  /// Adds (p_high + p_low) v (Lemma 15).
-  HWY_INLINE void add_weighted(Vec p_high, Vec p_low, Vec v) {
-    const Vec sum = fused_add(p_high, v, high);
-    const Vec part = hn::Sub(sum, high);
-    high = sum;
-    const Vec residual = fused_subtract(p_high, v, part);
-    if (kTight) {
-      add_low(fused_add(p_low, v, residual));
-    } else {
-      low = fused_add(p_low, v, hn::Add(low, residual));
-    }
-  }
-  /// The sum: exact but for the errors of Lemma 6 (fast) or 7 (tight).
-  HWY_INLINE Pair result(Vec grid, double low_grid) const {
-    const Vec high_part = hn::Sub(high, hn::Mul(grid, broadcast(1.5)));
-    if (!kTight) return two_sum(high_part, low);
-    const Vec low_part = hn::Sub(low, hn::Mul(grid, broadcast(1.5 * low_grid)));
-    const Pair sum = two_sum(high_part, low_part);
-    return {sum.hi, hn::Add(sum.lo, lowest)};
-  }
-};
 
 /// Constants of the score rule of a batch.
 struct ScoreConstants {
@@ -188,27 +100,38 @@ HWY_INLINE void store_clipped(Vec v, double* out, std::int64_t at, std::int64_t 
   }
 }
 
+/// The part of an array that a vector at `at` covers; 0 outside [0, size).
+HWY_INLINE Vec load_clipped(const double* in, std::int64_t at, std::int64_t size) {
+  if (at >= 0 && at + kLanes <= size) return hn::LoadU(Tag(), in + at);
+  alignas(64) double lane[kVirtualLanes];
+  for (int n = 0; n < kLanes; ++n) lane[n] = at + n >= 0 && at + n < size ? in[at + n] : 0;
+  return load(lane);
+}
+
 /// One vector of scores of row r, finished and stored. `at`: first key, counted from the tile.
 HWY_INLINE void finish_scores(const RowBatch& batch, const ScoreConstants& constants,
-                              std::int64_t tile, int r, int at, Pair dot, Vec magnitude, Vec grid) {
-  RowTruth& truth = *batch.row[r].truth;
-  const std::int64_t index = batch.tile_index(tile, r) + at;
-  const Vec dot_error = hn::Add(hn::Mul(grid, broadcast(constants.dot_error)),
+                              std::int64_t tile, int r, int at, Pair dot, Vec magnitude) {
+  const BatchRow& row = batch.row[r];
+  RowTruth& truth = *row.truth;
+  const std::int64_t key = tile * kTileKeys + at + row.offset;
+  const std::int64_t size = truth.keys.size();
+  const Vec dot_error = hn::Add(hn::Mul(grid_constant(magnitude), broadcast(constants.dot_error)),
                                 hn::Mul(hn::Abs(dot.hi), broadcast(constants.dot_relative)));
   Score score = scaled_score(constants, *batch.table, dot, dot_error);
   // Where every product is zero the score is zero exactly, so far.
   score.error = hn::IfThenZeroElse(hn::Eq(magnitude, hn::Zero(Tag())), score.error);
-  if (batch.has_bias) add_to_score(score, {load(batch.bias.data() + index), hn::Zero(Tag())});
-  if (batch.has_alibi) {
-    add_to_score(score, {load(batch.alibi.data() + index), load(batch.alibi_low.data() + index)});
+  if (!truth.bias.empty()) {
+    add_to_score(score, {load_clipped(truth.bias.data(), key, size), hn::Zero(Tag())});
+  }
+  if (row.alibi_low != nullptr) {
+    add_to_score(score, {load_clipped(truth.alibi.data(), key, size),
+                         load_clipped(row.alibi_low, key, size)});
   }
   const Mask bounded = hn::Lt(magnitude, broadcast(bounds::kLargest));
   store(score.value.hi, batch.word(tile, kScoreHigh, r) + at);
   store(score.value.lo, batch.word(tile, kScoreLow, r) + at);
   store(hn::IfThenElse(bounded, score.error, broadcast(std::numeric_limits<double>::infinity())),
         batch.word(tile, kScoreError, r) + at);
-  const std::int64_t key = tile * kTileKeys + at + batch.row[r].offset;
-  const std::int64_t size = truth.keys.size();
   store_clipped(score.scaled, truth.dot.data(), key, size);
   store_clipped(hn::Mul(magnitude, broadcast(constants.scale_magnitude * bounds::kUpFew)),
                 truth.abs_dot.data(), key, size);
@@ -217,83 +140,64 @@ HWY_INLINE void finish_scores(const RowBatch& batch, const ScoreConstants& const
 }
 
 /// Overwrites what was computed for invisible keys (all of it, if the kernels skipped the subtile).
-template <int kRows>
-HWY_INLINE void hide_invisible(const RowBatch& batch, std::int64_t tile, int first, int count) {
+HWY_INLINE void hide_invisible(const RowBatch& batch, std::int64_t tile, int r, int first) {
   constexpr double kNothing = -std::numeric_limits<double>::infinity();
-  for (int r = 0; r < kRows; ++r) {
-    const std::uint8_t* visible = batch.visible_tile(tile, r);
-    if (std::memchr(visible + first, 0, static_cast<std::size_t>(count)) == nullptr) continue;
-    RowTruth* truth = batch.row[r].truth;
-    for (int at = first; at < first + count; ++at) {
-      if (visible[at] != 0) continue;
-      batch.word(tile, kScoreHigh, r)[at] = kNothing;
-      batch.word(tile, kScoreLow, r)[at] = 0;
-      batch.word(tile, kScoreError, r)[at] = 0;
-      if (truth == nullptr) continue;
-      const std::int64_t key = tile * kTileKeys + at + batch.row[r].offset;
-      if (key < 0 || key >= truth->keys.size()) continue;
-      const auto n = static_cast<std::size_t>(key);
-      truth->dot[n] = truth->abs_dot[n] = 0;
-      if (!truth->capped.empty()) truth->capped[n] = 0;
-      truth->score[n] = kNothing;
-    }
+  const std::uint8_t* visible = batch.visible_tile(tile, r);
+  if (std::memchr(visible + first, 0, kSubtileKeys) == nullptr) return;
+  RowTruth* truth = batch.row[r].truth;
+  for (int at = first; at < first + kSubtileKeys; ++at) {
+    if (visible[at] != 0) continue;
+    batch.word(tile, kScoreHigh, r)[at] = kNothing;
+    batch.word(tile, kScoreLow, r)[at] = 0;
+    batch.word(tile, kScoreError, r)[at] = 0;
+    if (truth == nullptr) continue;
+    const std::int64_t key = tile * kTileKeys + at + batch.row[r].offset;
+    if (key < 0 || key >= truth->keys.size()) continue;
+    const auto n = static_cast<std::size_t>(key);
+    truth->dot[n] = truth->abs_dot[n] = 0;
+    if (!truth->capped.empty()) truth->capped[n] = 0;
+    if (!truth->alibi.empty()) truth->alibi[n] = 0;
+    truth->score[n] = kNothing;
   }
 }
 
-/// Scores of 16 keys for all rows of the batch.
+/// Scores of 16 keys for rows [row, row + kRows) of the batch.
 template <int kRows, bool kTight>
 HWY_NOINLINE void score_subtile(const RowBatch& batch, const ScoreConstants& constants,
-                                std::int64_t tile, int first) {
-  // Enough independent chains of additions to hide their latency: four rows, or four vectors of keys.
-  constexpr int kStep = kRows > 1 ? 1 : (4 * kLanes <= kSubtileKeys ? 4 : kSubtileKeys / kLanes);
+                                std::int64_t tile, int first, int row) {
   const PackedHead& head = *batch.head;
-  const std::int64_t dim = head.head_dim;
   const std::int64_t subtile =
       (batch.first_tile + tile) * (kTileKeys / kSubtileKeys) + first / kSubtileKeys;
-  const double* HWY_RESTRICT k = head.k.data() + subtile * dim * kSubtileKeys;
-  const double* HWY_RESTRICT q = batch.q.data();
+  const double* k = head.k.data() + subtile * head.head_dim * kSubtileKeys;
   alignas(64) double magnitudes[kRows * kSubtileKeys];
-  dot_magnitudes<kRows>(batch.q_magnitude.data(), k, dim, batch.dot_underflow, magnitudes);
-  for (int column = 0; column < kSubtileKeys; column += kStep * kLanes) {
-    Accumulator<kTight> sum[kRows][kStep];
-    for (int r = 0; r < kRows; ++r) {
-      for (int n = 0; n < kStep; ++n) {
-        const Vec magnitude = load(magnitudes + r * kSubtileKeys + column + n * kLanes);
-        sum[r][n].start(grid_constant(magnitude), constants.low_grid);
-      }
-    }
-    for (std::int64_t t = 0; t < dim; ++t) {
-      Vec key[kStep];
-      for (int n = 0; n < kStep; ++n) key[n] = load(k + t * kSubtileKeys + column + n * kLanes);
-      for (int r = 0; r < kRows; ++r) {
-        const Vec query = broadcast(q[t * kRows + r]);
-        for (int n = 0; n < kStep; ++n) sum[r][n].add_product(query, key[n]);
-      }
-    }
-    for (int r = 0; r < kRows; ++r) {
-      if (batch.row[r].truth == nullptr) continue;
-      for (int n = 0; n < kStep; ++n) {
-        const int at = column + n * kLanes;
-        const Vec magnitude = load(magnitudes + r * kSubtileKeys + at);
-        const Vec grid = grid_constant(magnitude);
-        finish_scores(batch, constants, tile, r, first + at,
-                      sum[r][n].result(grid, constants.low_grid), magnitude, grid);
-      }
+  alignas(64) double high[kRows * kSubtileKeys], low[kRows * kSubtileKeys];
+  dot_magnitudes<kRows>(batch.q_magnitude.data() + row, batch.rows, k, head.head_dim,
+                        batch.dot_underflow, magnitudes);
+  dot_products<kRows, kTight>(batch.q.data() + row, batch.rows, k, head.head_dim,
+                              constants.low_grid, magnitudes, high, low);
+  for (int r = 0; r < kRows; ++r) {
+    if (batch.row[row + r].truth == nullptr) continue;
+    for (int column = 0; column < kSubtileKeys; column += kLanes) {
+      const int at = r * kSubtileKeys + column;
+      finish_scores(batch, constants, tile, row + r, first + column,
+                    {load(high + at), load(low + at)}, load(magnitudes + at));
     }
   }
 }
 
-/// Scores of tile `tile` of the batch; subtiles no row sees are skipped.
+/// Scores of one tile for all rows of the batch; subtiles that kRows neighbours do not see are skipped.
 template <int kRows, bool kTight>
 HWY_INLINE void score_tile(const RowBatch& batch, const ScoreConstants& constants,
                            std::int64_t tile) {
   for (int first = 0; first < kTileKeys; first += kSubtileKeys) {
-    bool seen = false;
-    for (int r = 0; r < kRows; ++r) {
-      seen = seen || std::memchr(batch.visible_tile(tile, r) + first, 1, kSubtileKeys) != nullptr;
+    for (int row = 0; row < batch.rows; row += kRows) {
+      bool seen = false;
+      for (int r = row; r < row + kRows; ++r) {
+        seen = seen || std::memchr(batch.visible_tile(tile, r) + first, 1, kSubtileKeys) != nullptr;
+      }
+      if (seen) score_subtile<kRows, kTight>(batch, constants, tile, first, row);
+      for (int r = row; r < row + kRows; ++r) hide_invisible(batch, tile, r, first);
     }
-    if (seen) score_subtile<kRows, kTight>(batch, constants, tile, first);
-    hide_invisible<kRows>(batch, tile, first, kSubtileKeys);
   }
 }
 

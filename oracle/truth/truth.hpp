@@ -56,7 +56,7 @@ class HeadTruth {
   HeadTruth(HeadTruth&&) noexcept;
 
   /// Rows one call may compute together.
-  static constexpr int kRows = 4;
+  static constexpr int kRows = 16;
   struct RowId {
     std::int64_t h, i;
   };
@@ -64,7 +64,8 @@ class HeadTruth {
   /// interval_row. Thread-safe; the vectors of `out` are reused.
   void rows(std::span<const RowId> ids, RowTruth* out) const;
 
-  /// Decoded values: row j is values() + j * values_stride(), Dv columns, zero padding behind.
+  /// Decoded values: row j is values() + j * values_stride(), Dv columns; what lies behind them is
+  /// finite and belongs to the kernels.
   const double* values() const;
   std::int64_t values_stride() const;
 

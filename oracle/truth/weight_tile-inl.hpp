@@ -78,104 +78,165 @@ HWY_INLINE void weigh(const ExpTable& table, Vec maximum, double* high, double* 
   store(weight_high, error);
 }
 
-/// Weights of one tile of row r; their sum and its error bound go to mass and mass_error (Lemma 14).
-HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r, double maximum) {
+/// Copies a tile's numbers to an array of the row, as far as the row reaches.
+HWY_INLINE void copy_to_row(const double* tile, double* out, std::int64_t key, std::int64_t size) {
+  for (int at = 0; at < kTileKeys; at += kLanes) {
+    store_clipped(load(tile + at), out, key + at, size);
+  }
+}
+
+/// Weights of one tile of row r; their sum and its error bound go to mass and mass_error (Lemma 14),
+/// s - m and the weights also to log_p and p of the row, where finish_row completes them.
+HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r) {
+  BatchRow& row = batch.row[r];
   double* high = batch.word(tile, kScoreHigh, r);
   double* low = batch.word(tile, kScoreLow, r);
   double* error = batch.word(tile, kScoreError, r);
-  double& mass = batch.mass.data()[tile * batch.rows + r];
-  double& mass_error = batch.mass_error.data()[tile * batch.rows + r];
+  double& mass = batch.mass.data()[batch.mass_index(tile, r)];
+  double& mass_error = batch.mass_error.data()[batch.mass_index(tile, r)];
   mass = mass_error = 0;
-  if (std::memchr(batch.visible_tile(tile, r), 1, kTileKeys) == nullptr) return;  // all words are 0
-  WeightSums sums;
-  for (int n = 0; n < kVirtualVectors; ++n) sums.mass[n] = sums.error[n] = hn::Zero(Tag());
-  sums.excess = sums.failed = hn::Zero(Tag());
-  for (int at = 0; at < kTileKeys; at += kVirtualLanes) {
-    for (int n = 0; n < kVirtualVectors; ++n) {
-      const int key = at + n * kLanes;
-      weigh(*batch.table, broadcast(maximum), high + key, low + key, error + key, sums, n);
+  if (std::memchr(batch.visible_tile(tile, r), 1, kTileKeys) != nullptr) {
+    WeightSums sums;
+    for (int n = 0; n < kVirtualVectors; ++n) sums.mass[n] = sums.error[n] = hn::Zero(Tag());
+    sums.excess = sums.failed = hn::Zero(Tag());
+    for (int at = 0; at < kTileKeys; at += kVirtualLanes) {
+      for (int n = 0; n < kVirtualVectors; ++n) {
+        const int key = at + n * kLanes;
+        weigh(*batch.table, broadcast(row.reference), high + key, low + key, error + key, sums, n);
+      }
     }
+    mass = sum_of_lanes(sums.mass) * bounds::kUpFew;
+    mass_error = sum_of_lanes(sums.error) * bounds::kUpFew + bounds::kTileUnderflow;
+    row.score_excess = std::max(row.score_excess, hn::GetLane(hn::MaxOfLanes(Tag(), sums.excess)));
+    row.failed = row.failed || hn::GetLane(hn::MaxOfLanes(Tag(), sums.failed)) != 0;
   }
-  mass = sum_of_lanes(sums.mass) * bounds::kUpFew;
-  mass_error = sum_of_lanes(sums.error) * bounds::kUpFew + bounds::kTileUnderflow;
-  BatchRow& row = batch.row[r];
-  row.score_excess = std::max(row.score_excess, hn::GetLane(hn::MaxOfLanes(Tag(), sums.excess)));
-  row.failed = row.failed || hn::GetLane(hn::MaxOfLanes(Tag(), sums.failed)) != 0;
+  if (row.truth == nullptr) return;
+  const std::int64_t key = tile * kTileKeys + row.offset, size = row.truth->keys.size();
+  copy_to_row(high, row.truth->log_p.data(), key, size);
+  copy_to_row(error, row.truth->p.data(), key, size);
 }
 
 /// The four sums a row keeps of every column (RowBatch::sums).
 enum ColumnSum { kSumHigh = 0, kSumLow = 1, kSumMagnitude = 2, kSumError = 3 };
 
-HWY_INLINE double* column_sum(const RowBatch& batch, int rows, ColumnSum which, int r) {
-  return batch.sums.data() + (which * rows + r) * batch.head->stride;
+HWY_INLINE double* column_sum(const RowBatch& batch, ColumnSum which, int r) {
+  return batch.sums.data() + (which * batch.rows + r) * batch.head->stride;
 }
 
-/// Adds the tile's sums of p v to those of the row, for kStep vectors of columns (Lemmas 15, 16).
+/// Adds the tile's sums of p v to those of rows [row, row + kRows), for kStep vectors of columns
+/// (Lemmas 15, 16).
 template <int kRows, int kStep, bool kTight>
-HWY_INLINE void add_columns(const RowBatch& batch, std::int64_t tile, std::int64_t column) {
+HWY_INLINE void add_columns(const RowBatch& batch, std::int64_t tile, int row,
+                            std::int64_t column) {
   constexpr double kLowGrid = 4 * kTileKeys * bounds::kUnit;
   const PackedHead& head = *batch.head;
   const std::int64_t stride = head.stride;
   const double* HWY_RESTRICT v =
       head.v.data() + (batch.first_tile + tile) * kTileKeys * stride + column;
   const double* v_max = head.v_max.data() + (batch.first_tile + tile) * stride + column;
-  const double* HWY_RESTRICT weight_high = batch.word(tile, kWeightHigh, 0);
-  const double* HWY_RESTRICT weight_low = batch.word(tile, kWeightLow, 0);
+  const double* HWY_RESTRICT weight_high = batch.word(tile, kWeightHigh, row);
+  const double* HWY_RESTRICT weight_low = batch.word(tile, kWeightLow, row);
   Accumulator<kTight> sum[kRows][kStep];
   alignas(64) double grids[kRows * kStep * kVirtualLanes];
   for (int r = 0; r < kRows; ++r) {
-    const Vec mass = broadcast(batch.mass.data()[tile * kRows + r]);
-    const Vec mass_error = broadcast(batch.mass_error.data()[tile * kRows + r]);
+    const Vec mass = broadcast(batch.mass.data()[batch.mass_index(tile, row + r)]);
+    const Vec mass_error = broadcast(batch.mass_error.data()[batch.mass_index(tile, row + r)]);
     for (int n = 0; n < kStep; ++n) {
       const Vec largest = load(v_max + n * kLanes);
       const Mask none = hn::Eq(largest, hn::Zero(Tag()));
       const Vec magnitude =
           hn::IfThenZeroElse(none, hn::Add(hn::Mul(hn::Mul(mass, largest), broadcast(bounds::kUp)),
-                                           broadcast(bounds::kScoreUnderflow)));
+                                           broadcast(bounds::kSumUnderflow)));
       const Vec grid = grid_constant(magnitude);
       store(grid, grids + (r * kStep + n) * kVirtualLanes);
       sum[r][n].start(grid, kLowGrid);
-      double* total = column_sum(batch, kRows, kSumMagnitude, r) + column + n * kLanes;
+      double* total = column_sum(batch, kSumMagnitude, row + r) + column + n * kLanes;
       store(hn::Add(load(total), magnitude), total);
-      total = column_sum(batch, kRows, kSumError, r) + column + n * kLanes;
+      total = column_sum(batch, kSumError, row + r) + column + n * kLanes;
       store(hn::Add(load(total), hn::Mul(mass_error, largest)), total);
     }
   }
   for (int j = 0; j < kTileKeys; ++j) {
-    Vec value[kStep];
-    for (int n = 0; n < kStep; ++n) value[n] = load(v + j * stride + n * kLanes);
+    Vec high[kRows], low[kRows];
     for (int r = 0; r < kRows; ++r) {
-      const Vec high = broadcast(weight_high[r * kTileKeys + j]);
-      const Vec low = broadcast(weight_low[r * kTileKeys + j]);
-      for (int n = 0; n < kStep; ++n) sum[r][n].add_weighted(high, low, value[n]);
+      high[r] = broadcast(weight_high[r * kTileKeys + j]);
+      low[r] = broadcast(weight_low[r * kTileKeys + j]);
+    }
+    for (int n = 0; n < kStep; ++n) {
+      const Vec value = load(v + j * stride + n * kLanes);
+      for (int r = 0; r < kRows; ++r) sum[r][n].add_weighted(high[r], low[r], value);
     }
   }
   for (int r = 0; r < kRows; ++r) {
     for (int n = 0; n < kStep; ++n) {
       const Vec grid = load(grids + (r * kStep + n) * kVirtualLanes);
-      double* high = column_sum(batch, kRows, kSumHigh, r) + column + n * kLanes;
-      double* low = column_sum(batch, kRows, kSumLow, r) + column + n * kLanes;
-      const Pair total = add({load(high), load(low)}, sum[r][n].result(grid, kLowGrid));
+      double* high = column_sum(batch, kSumHigh, row + r) + column + n * kLanes;
+      double* low = column_sum(batch, kSumLow, row + r) + column + n * kLanes;
+      const Pair total = sum[r][n].add_to({load(high), load(low)}, grid, kLowGrid);
       store(total.hi, high);
       store(total.lo, low);
     }
   }
 }
 
-/// Weighted sums of one tile for all columns, the ones included; skipped if no row gives it weight.
+/// add_columns for all rows that give the tile weight.
+template <int kRows, int kStep, bool kTight>
+HWY_NOINLINE void add_columns_of_rows(const RowBatch& batch, std::int64_t tile,
+                                      std::int64_t column) {
+  for (int row = 0; row < batch.rows; row += kRows) {
+    bool weighs = false;
+    for (int r = row; r < row + kRows; ++r) {
+      weighs = weighs || batch.mass_error.data()[batch.mass_index(tile, r)] != 0;
+    }
+    if (weighs) add_columns<kRows, kStep, kTight>(batch, tile, row, column);
+  }
+}
+
+/// Weighted sums of one tile for all columns, the ones included. Columns are the outer loop: their
+/// part of V stays in the nearest cache for all rows.
 template <int kRows, bool kTight>
-HWY_NOINLINE bool add_tile(const RowBatch& batch, std::int64_t tile) {
-  // One row alone takes several vectors of columns, so that enough chains of additions run at once.
-  constexpr int kStep = kRows > 1 ? 1 : (kVirtualVectors > 4 ? 4 : kVirtualVectors);
-  bool weighs = false;
-  for (int r = 0; r < kRows; ++r) {
-    weighs = weighs || batch.mass_error.data()[tile * kRows + r] != 0;
+HWY_INLINE void add_tile(const RowBatch& batch, std::int64_t tile) {
+  constexpr int kStep = vectors_at_once<kRows, kTight>(4);
+  const std::int64_t columns = batch.head->value_dim + 1;
+  std::int64_t column = 0;
+  for (; column + (kStep - 1) * kLanes < columns; column += kStep * kLanes) {
+    add_columns_of_rows<kRows, kStep, kTight>(batch, tile, column);
   }
-  if (!weighs) return false;
-  for (std::int64_t column = 0; column <= batch.head->value_dim; column += kStep * kLanes) {
-    add_columns<kRows, kStep, kTight>(batch, tile, column);
+  for (; column < columns; column += kLanes) {
+    add_columns_of_rows<kRows, 1, kTight>(batch, tile, column);
   }
-  return true;
+}
+
+/// Multiplies the sums of row r by exp(old - new) when a block raises its reference (Lemma 16a).
+HWY_NOINLINE void change_reference(const RowBatch& batch, int r, double from, double to) {
+  const Exponent x =
+      exponent_of({broadcast(from), hn::Zero(Tag())}, hn::Zero(Tag()), broadcast(to));
+  const bool vanishes = !(hn::GetLane(x.value.hi) >= bounds::kExpLowest);
+  Pair factor{hn::Zero(Tag()), hn::Zero(Tag())};
+  Vec loss = broadcast(bounds::kDroppedWeight);
+  if (!vanishes) {
+    factor = exp_dd(*batch.table, x.value);
+    loss =
+        hn::Mul(factor.hi, hn::Add(weight_error(x.value.hi, x.error), broadcast(bounds::kScale)));
+  }
+  const Vec factor_up = hn::Mul(factor.hi, broadcast(bounds::kUpFew));
+  for (std::int64_t column = 0; column <= batch.head->value_dim; column += kLanes) {
+    double* high = column_sum(batch, kSumHigh, r) + column;
+    double* low = column_sum(batch, kSumLow, r) + column;
+    double* magnitude = column_sum(batch, kSumMagnitude, r) + column;
+    double* error = column_sum(batch, kSumError, r) + column;
+    const Pair product = multiply({load(high), load(low)}, factor);
+    const Vec before = load(magnitude);
+    const Mask some = hn::Ne(before, hn::Zero(Tag()));
+    store(product.hi, high);
+    store(product.lo, low);
+    store(hn::Add(hn::Add(hn::Mul(load(error), hn::Add(factor_up, loss)), hn::Mul(before, loss)),
+                  hn::IfThenElseZero(some, broadcast(bounds::kSumUnderflow))),
+          error);
+    store(hn::Add(hn::Mul(before, factor_up),
+                  hn::IfThenElseZero(some, broadcast(bounds::kSumUnderflow))),
+          magnitude);
+  }
 }
 
 }  // namespace HWY_NAMESPACE
