@@ -90,7 +90,8 @@ bool can_refer(const CaseInput& input, const std::string& path) {
   return true;
 }
 
-/// Do the rows lie where the layouts count them, so that the spec's `ring` tells which rank owned what?
+/// Do the rows lie where the layouts count them, so that the spec's `ring` tells which rank owned
+/// what?
 bool rows_are_positions(const CaseInput& input) {
   const oracle::Source& source = input.files.problem();
   return input.views.problem.queries == input.views.problem.keys &&
