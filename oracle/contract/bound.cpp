@@ -146,7 +146,7 @@ void bound_row(const Contract& contract, const Problem& problem, const RowTruth&
   bound.lse *= kInflation;
   bound.functional *= kInflation;
 
-  const BoundedRow bounded{s.row, s.forms, forms, rows, s.range, s.out.data(), s.exact};
+  const BoundedRow bounded{s.row, s.forms, forms, rows, s.range, truth, s.out.data(), s.exact};
   element_power(bounded, bound, largest_lse * kInflation, bound.power);
   if (with_missing_blocks) missing_blocks(bounded, bound, truth.keys.first, s.blocks, bound.power);
 }

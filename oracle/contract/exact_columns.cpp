@@ -9,12 +9,14 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// g of the coarsest grid 2^g that holds x; for x != 0.
+/// g of the coarsest grid 2^g that holds x; for finite x != 0.
 int grid_exponent(double x) {
-  int exponent = 0;
-  const double fraction = std::frexp(std::fabs(x), &exponent);  // 53 bits behind the point
-  const auto bits = static_cast<std::uint64_t>(std::ldexp(fraction, 53));
-  return exponent - 53 + std::countr_zero(bits);
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
+  const std::uint64_t fraction = bits & 0xfffffffffffff;
+  // A subnormal has the exponent of the smallest normal numbers and no hidden bit.
+  const std::uint64_t significand = exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52;
+  return std::max(exponent, 1) - 1075 + std::countr_zero(significand);
 }
 
 }  // namespace
@@ -32,17 +34,21 @@ void columns_on_grid(const Contract& c, const ValueRows& rows, const ColumnRange
                      std::vector<char>& exact) {
   int digits = accumulator_digits(c.pv.acc);
   if (c.pv.u > 0) digits = std::min(digits, static_cast<int>(-std::log2(c.pv.u)));
-  exact.assign(static_cast<std::size_t>(rows.columns), 0);
-  for (std::int64_t column = 0; column < rows.columns; ++column) {
-    int grid = 1024;
-    for (std::int64_t k = 0; k < rows.visible; ++k) {
-      const double v = rows.values[rows.index[k] * rows.stride + column];
-      if (v != 0) grid = std::min(grid, grid_exponent(v));
+  const auto columns = static_cast<std::size_t>(rows.columns);
+  std::vector<int> grid(columns, 1024);
+  for (std::int64_t k = 0; k < rows.visible; ++k) {
+    const double* v = rows.values + rows.index[k] * rows.stride;
+    for (std::size_t column = 0; column < columns; ++column) {
+      if (v[column] != 0) grid[column] = std::min(grid[column], grid_exponent(v[column]));
     }
-    const double sum = range.abs_sum[static_cast<std::size_t>(column)];
+  }
+  exact.assign(columns, 0);
+  for (std::size_t column = 0; column < columns; ++column) {
+    const double sum = range.abs_sum[column];
     // Below twice eta the format of the sums has no numbers, so the grid must not go there.
-    const bool fits = sum < std::ldexp(1.0, digits + grid) && std::ldexp(1.0, grid) >= 2 * c.pv.eta;
-    exact[static_cast<std::size_t>(column)] = sum == 0 || fits;
+    const bool fits = sum < std::ldexp(1.0, digits + grid[column]) &&
+                      std::ldexp(1.0, grid[column]) >= 2 * c.pv.eta;
+    exact[column] = sum == 0 || fits;
   }
 }
 

@@ -130,6 +130,9 @@ bool exact_columns_refuse_every_key(const BoundedRow& b, const RowBound& bound) 
   return true;
 }
 
+/// The weight of a block that holds no visible key: it cannot be missing.
+constexpr double kNoKey = -1;
+
 /// Sums of p v and p over aligned blocks of `length` keys; returns the number of blocks.
 std::int64_t sum_blocks(const BoundedRow& b, std::int64_t first_key, std::int64_t length,
                         BlockSums& sums) {
@@ -139,10 +142,11 @@ std::int64_t sum_blocks(const BoundedRow& b, std::int64_t first_key, std::int64_
   fit(sums.values, blocks * b.rows.columns);
   fit(sums.weight, blocks);
   std::fill_n(sums.values.begin(), blocks * b.rows.columns, 0.0);
-  std::fill_n(sums.weight.begin(), blocks, 0.0);
+  std::fill_n(sums.weight.begin(), blocks, kNoKey);
   for (std::int64_t k = 0; k < b.rows.visible;) {
     const std::int64_t block = (first_key + b.rows.index[k]) / length - first;
     std::int64_t end = k;
+    sums.weight[static_cast<std::size_t>(block)] = 0;
     for (; end < b.rows.visible && (first_key + b.rows.index[end]) / length - first == block;
          ++end) {
       sums.weight[static_cast<std::size_t>(block)] += b.row.keys.p[static_cast<std::size_t>(end)];
@@ -166,8 +170,9 @@ std::int64_t join_blocks(std::int64_t blocks, std::int64_t columns, bool odd, Bl
           from[0] + (pair ? from[columns] : 0.0);
     }
     const auto at = static_cast<std::size_t>(k);
-    sums.weight[static_cast<std::size_t>(joined)] =
-        sums.weight[at] + (pair ? sums.weight[at + 1] : 0.0);
+    double weight = sums.weight[at];
+    if (pair && sums.weight[at + 1] != kNoKey) weight = std::max(weight, 0.0) + sums.weight[at + 1];
+    sums.weight[static_cast<std::size_t>(joined)] = weight;
     k += members;
   }
   return joined;
@@ -200,8 +205,7 @@ void missing_blocks(const BoundedRow& b, const RowBound& bound, std::int64_t fir
     for (std::int64_t k = 0; k < blocks && all; ++k) {
       const double weight = sums.weight[static_cast<std::size_t>(k)];
       largest = std::max(largest, weight);
-      // A block without a visible key cannot be missing.
-      all = weight == 0 || test.refuses(weight, sums.values.data() + k * b.rows.columns);
+      all = weight == kNoKey || test.refuses(weight, sums.values.data() + k * b.rows.columns);
     }
     if (all) {
       power.missing_block = length;

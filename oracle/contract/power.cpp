@@ -10,8 +10,8 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// Numbers closer than this share of the mean magnitude count as equal: rounding of the comparison.
-constexpr double kEqual = 0x1p-45;
+/// What the mean of up to 2^20 values may lose to rounding, as a share of their mean magnitude.
+constexpr double kMeanRounding = 0x1p-32;
 
 bool by_lse(Merge form) {
   return form == Merge::lse_sequential || form == Merge::lse_once || form == Merge::lse_sigmoid;
@@ -49,16 +49,17 @@ void element_power(const BoundedRow& b, const RowBound& bound, double largest_ls
     const auto c = static_cast<std::size_t>(column);
     const double out = b.out[c], o = std::fabs(out), e = bound.out[c];
     const double mean = keys > 0 ? b.range.sum[c] / keys : 0;
-    const double equal = kEqual * (keys > 0 ? b.range.abs_sum[c] / keys : 0);
+    const double unsure = b.truth.out[c].radius;
+    const double mean_unsure = kMeanRounding * (keys > 0 ? b.range.abs_sum[c] / keys : 0);
     const Accepted accepted(o, e, rounding);
     if (accepted.low > 0) power.gain = std::min(power.gain, accepted.high / accepted.low - 1);
-    if (o > equal) {
+    if (o > unsure) {
       ++power.zeros_differ;
       power.zeros_pass += o - e <= rounding.eta;
       ++power.twice_differ;
       power.twice_pass += !(2 * accepted.low > accepted.high);
     }
-    if (std::fabs(mean - out) > equal) {
+    if (std::fabs(mean - out) > unsure + mean_unsure) {
       ++power.mean_differ;
       power.mean_pass += std::fabs(mean - out) <= e + rounding.u * (o + e) + rounding.eta;
     }

@@ -15,7 +15,8 @@ struct BoundedRow {
   std::size_t form_count;
   const ValueRows& rows;
   const ColumnRange& range;
-  const double* out;               // [Dv] the truth
+  const RowTruth& truth;
+  const double* out;               // [Dv] its values
   const std::vector<char>& exact;  // [Dv] columns under (26a)
 };
 

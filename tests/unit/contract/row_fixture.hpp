@@ -58,16 +58,22 @@ struct RowFixture {
     row.lse = {static_cast<double>(L), 0, 0};
     row.log_p_sink = static_cast<double>(row.sink - L);
     const auto columns = static_cast<std::size_t>(problem.value_dim);
-    std::vector<long double> out(columns, 0);
+    std::vector<long double> out(columns, 0), magnitude(columns, 0);
     for (std::size_t j = 0; j < n; ++j) {
       const bool hidden = row.score[j] == -INFINITY;
       row.log_p[j] = hidden ? -INFINITY : static_cast<double>(row.score[j] - L);
       const long double p = hidden ? 0 : expl(static_cast<long double>(row.score[j]) - L);
       row.p[j] = static_cast<double>(p);
-      for (std::size_t c = 0; c < columns && !hidden; ++c) out[c] += p * values[j * columns + c];
+      for (std::size_t c = 0; c < columns && !hidden; ++c) {
+        out[c] += p * values[j * columns + c];
+        magnitude[c] += p * fabsl(values[j * columns + c]);
+      }
     }
     row.out.clear();
-    for (const long double o : out) row.out.push_back({static_cast<double>(o), 0, 0});
+    for (std::size_t c = 0; c < columns; ++c) {
+      row.out.push_back(
+          {static_cast<double>(out[c]), 0, 0x1p-50 * static_cast<double>(magnitude[c])});
+    }
   }
 
   oracle::RowBound bound(const oracle::Contract& contract, bool missing_blocks = false) const {

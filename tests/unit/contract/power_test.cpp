@@ -1,0 +1,150 @@
+// What a row could have refused: the printed table at its shortest length, and what must hold for every
+// figure.
+#include <string>
+
+#include "oracle/case/dtype.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/unit/contract/long_rows.hpp"
+#include "tests/unit/contract/random_row.hpp"
+
+using namespace ringproof;
+using namespace ringproof::oracle;
+using test::Family;
+
+namespace {
+
+/// Figures of docs/contract.md, section "power", at N = 8192. `mass_out` 1: none.
+struct Printed {
+  Family family;
+  const char* contract;
+  double gain, mass_lse, mass_out;
+  int zeros, mean;  // percent of 64 columns
+};
+
+const std::string kDecode = "bf16-decode64+block128+acc128+keys128";
+const std::string kRing = "bf16-ring8+block128+acc128+keys1024";
+
+const Printed kTable[] = {
+    {Family::randn, "bf16-flash", 0.14, 1.6e-3, 0.036, 16, 16},
+    {Family::randn, "bf16-flash+block128+acc128", 0.073, 1.7e-4, 0.068, 9, 16},
+    {Family::randn, kDecode.c_str(), 0.075, 2.6e-4, 0.068, 9, 16},
+    {Family::randn, kRing.c_str(), 0.073, 1.5e-4, 0.068, 9, 16},
+    {Family::randn, "fp32", 0.081, 4.0e-3, 0.036, 3, 8},
+    {Family::randn, "fp32+block64+acc64", 2.2e-3, 1.5e-4, 0.011, 0, 0},
+    {Family::pos, "bf16-flash", 0.018, 1.6e-3, 1, 0, 97},
+    {Family::pos, "bf16-flash+block128+acc128", 0.016, 1.7e-4, 1, 0, 92},
+    {Family::pos, "fp32+block64+acc64", 7.9e-5, 1.4e-4, 0.011, 0, 0},
+    {Family::LC, "bf16-flash", 0.018, 1.6e-3, 0.021, 0, 34},
+    {Family::LC, "bf16-flash+block128+acc128", 0.016, 1.7e-4, 0.021, 0, 34},
+    {Family::LC, kDecode.c_str(), 0.016, 2.6e-4, 0.021, 0, 34},
+    {Family::LC, kRing.c_str(), 0.016, 1.5e-4, 0.021, 0, 34},
+    {Family::LC, "fp32+block64+acc64", 9.4e-5, 1.4e-4, 0.013, 0, 0},
+    {Family::LD, "bf16-flash", 0.01, 1.5e-3, 0.017, 0, 25},
+    {Family::LD, "bf16-flash+block128+acc128", 7.9e-3, 1.1e-4, 0.017, 0, 19},
+    {Family::LD, kDecode.c_str(), 8.0e-3, 2.0e-4, 0.017, 0, 19},
+    {Family::LD, kRing.c_str(), 7.9e-3, 8.1e-5, 0.017, 0, 19},
+    {Family::LD, "fp32+block64+acc64", 8.4e-5, 7.9e-5, 0.017, 0, 0},
+    {Family::LE, "bf16-flash", 7.8e-3, 9.1e-6, 1.2e-4, 0, 0},
+    {Family::LE, kDecode.c_str(), 8.0e-3, 1.9e-4, 7.8e-3, 0, 0},
+    {Family::LE, kRing.c_str(), 7.9e-3, 7.7e-5, 7.8e-3, 0, 0},
+    {Family::LE, "fp32", 2.0e-3, 9.1e-6, 0.016, 0, 0},
+};
+
+/// Equal to the two digits that are printed.
+bool prints_as(double value, double printed) { return std::abs(value / printed - 1) < 0.06; }
+
+}  // namespace
+
+TEST_CASE("the power of long rows is what the document prints") {
+  test::LongRows rows;
+  rows.next_length();
+  for (const Printed& printed : kTable) {
+    auto fixture = rows.row(printed.family);
+    const std::string name = printed.contract;
+    if (name.find("ring") != std::string::npos) fixture.problem.spec.ring = Ring{};
+    const RowPower power = fixture.bound(read_contract(name, Spec{}), true).power;
+    CAPTURE(test::name(printed.family), name, power.gain, power.missing_mass_lse,
+            power.missing_mass_out);
+    CHECK(prints_as(power.gain, printed.gain));
+    CHECK(prints_as(power.missing_mass_lse, printed.mass_lse));
+    CHECK(prints_as(power.missing_mass_out, printed.mass_out));
+    CHECK(std::lround(100.0 * static_cast<double>(power.zeros_pass) / 64) == printed.zeros);
+    CHECK(std::lround(100.0 * static_cast<double>(power.mean_pass) / 64) == printed.mean);
+    CHECK((power.missing_block > 0) == (power.missing_mass_out < 1));
+  }
+}
+
+TEST_CASE("a row without power says so, and its LSE keeps its own") {
+  test::LongRows rows;
+  rows.next_length();
+  auto fixture = rows.row(Family::randn);
+  const Contract coarse = read_contract(
+      R"({"base":"fp32","pv":{"acc":{"model":"any_order","u":"0x1p-10","products":"rounded"}}})",
+      Spec{});
+  const RowPower power = fixture.bound(coarse, true).power;
+  CHECK(std::isinf(power.gain));
+  CHECK(power.missing_block == 0);
+  CHECK(power.missing_mass_out == 1);
+  CHECK(power.zeros_pass == power.zeros_differ);
+  CHECK(power.twice_pass == power.twice_differ);
+  CHECK_FALSE(power.functional_refuses_zeros);
+  CHECK_FALSE(power.functional_refuses_twice);
+  CHECK(power.missing_mass_lse < 0.01);
+}
+
+TEST_CASE("what the power claims to refuse lies outside the accepted interval") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto fixture = test::random_row(seed);
+    const Contract contract = read_contract(seed % 2 ? "bf16-flash" : "fp32", Spec{});
+    const RowBound bound = fixture.bound(contract, true);
+    if (!bound.not_applicable.empty() || fixture.row.visible == 0) continue;
+    CAPTURE(seed);
+    std::int64_t zeros = 0, means = 0;
+    for (std::size_t c = 0; c < bound.out.size(); ++c) {
+      const double o = fixture.row.out[c].hi, e = bound.out[c];
+      const double low = round_nearest(contract.out.dtype, o - e);
+      const double high = round_nearest(contract.out.dtype, o + e);
+      double mean = 0;
+      for (std::size_t j = 0; j < fixture.row.score.size(); ++j) {
+        if (fixture.row.score[j] != -INFINITY) mean += fixture.values[j * bound.out.size() + c];
+      }
+      mean = round_nearest(contract.out.dtype, mean / static_cast<double>(fixture.row.visible));
+      zeros += o != 0 && low <= 0 && 0 <= high;
+      means += low <= mean && mean <= high;
+    }
+    // Accepted elements are never counted as refused.
+    CHECK(bound.power.zeros_pass >= zeros);
+    const std::int64_t equal_means =
+        static_cast<std::int64_t>(bound.out.size()) - bound.power.mean_differ;
+    CHECK(bound.power.mean_pass + equal_means >= means);
+  }
+}
+
+TEST_CASE("a missing block that is claimed to be refused is refused by the bounds of both rows") {
+  // The row without the block is built and bounded by itself; its kernel's answers must not overlap.
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    auto fixture = test::random_row(seed, {.most_keys = 30, .with_sink = seed % 2 == 0});
+    const Contract contract = read_contract(seed % 3 == 0   ? "bf16-ring3"
+                                            : seed % 3 == 1 ? "bf16-flash"
+                                                            : "fp32",
+                                            Spec{});
+    const RowBound bound = fixture.bound(contract, true);
+    if (bound.power.missing_block == 0) continue;
+    const std::int64_t length = bound.power.missing_block;
+    for (std::int64_t first = 0; first < fixture.problem.keys; first += length) {
+      auto without = fixture;
+      for (std::int64_t j = first; j < std::min(first + length, fixture.problem.keys); ++j)
+        without.hide(j);
+      without.finish();
+      if (without.row.visible == fixture.row.visible || without.row.empty()) continue;
+      const RowBound mutant = without.bound(contract);
+      bool refused = false;
+      for (std::size_t c = 0; c < bound.out.size(); ++c) {
+        const double distance = std::abs(fixture.row.out[c].hi - without.row.out[c].hi);
+        refused |= distance > bound.out[c] + mutant.out[c];
+      }
+      CAPTURE(seed, first, length);
+      CHECK(refused);
+    }
+  }
+}
