@@ -32,7 +32,7 @@ WORDS_NAMED_IN = [f"tests/style/{name}" for name in ("style.py", "test_style.py"
 
 SMALL = r"(?:\d+(?:\.\d*)?|\.\d+)[eE]-\d+|(?<![\d.])0?\.0\d*[1-9]"  # 1e-6, 2.5E-3, 0.01
 TOLERANCE = re.compile(
-    rf"\s(?:<|<=|>|>=)\s[^;]*?(?:{SMALL})|(?:{SMALL})[^;]*?\s(?:<|<=|>|>=)\s"
+    rf"\s(?:<|<=|>|>=)\s[^;?,]*?(?:{SMALL})|(?:{SMALL})[^;?,]*?\s(?:<|<=|>|>=)\s"
     r"|\bApprox\s*\(|\bWithin(?:Abs|Rel|ULP)\b|\.(?:epsilon|margin)\s*\(")
 FUNCTION = re.compile(
     r"( *)(?!(?:namespace|struct|class|enum|union|extern|if|for|while|switch|else|do|try)\b)"
