@@ -39,20 +39,21 @@ struct Rows {
   }
 };
 
-/// Batch of an outer index; 0 for a tensor that is the same in every batch.
+/// Batch of an outer index of one tensor; 0 for a tensor that is the same in every batch.
 struct Batches {
-  std::int64_t outer_per_batch;
+  std::int64_t outer_per_batch = 0;
 
-  Batches(const Pieces& pieces, std::size_t axis, const RowPlaces& places) : outer_per_batch(0) {
-    const auto& shape = pieces.tensors.front().shape;
-    const bool apart = pieces.batched && axis > 0 && shape[0] == places.batches;
-    if (apart) outer_per_batch = product(shape, 1, axis);
-    if (none() && !places.same_in_all_batches()) {
+  Batches(const Pieces& pieces, const StoredTensor& tensor, std::size_t axis,
+          const RowPlaces& places) {
+    if (pieces.batched && axis > 0 && tensor.shape[0] == places.batches) {
+      outer_per_batch = product(tensor.shape, 1, axis);
+    } else if (!places.same_in_all_batches()) {
       refuse(pieces.paths[0], pieces.name, "has one batch, but positions differ between batches");
     }
   }
-  bool none() const { return outer_per_batch == 0; }
-  std::int64_t operator()(std::int64_t o) const { return none() ? 0 : o / outer_per_batch; }
+  std::int64_t operator()(std::int64_t o) const {
+    return outer_per_batch == 0 ? 0 : o / outer_per_batch;
+  }
 };
 
 /// Along `axis` each shard must have its rows; along the others all must have the same sizes.
@@ -122,7 +123,7 @@ NewTensor new_tensor(DType type, std::vector<std::int64_t> shape, Storage& stora
 StoredTensor join_rows(const Pieces& pieces, std::size_t axis, const RowPlaces& places,
                        Storage& storage) {
   expect_frame(pieces, axis, places);
-  const Batches batch(pieces, axis, places);
+  const Batches batch(pieces, pieces.tensors[0], axis, places);
   if (places.everywhere) expect_equal_rows(pieces, axis, places, batch);
   std::vector<std::int64_t> shape = pieces.tensors[0].shape;
   shape[axis] = places.rows;
@@ -173,10 +174,10 @@ StoredTensor expand_rows(const StoredTensor& tensor, std::size_t axis, std::int6
 Pieces order_columns(const Pieces& pieces, const RowPlaces& places, Storage& storage) {
   const std::size_t axis = pieces.tensors.front().shape.size() - 1;
   expect_columns(pieces, axis, places);
-  const Batches batch(pieces, axis, places);
   Pieces ordered = pieces;
   for (std::size_t r = 0; r < pieces.tensors.size(); ++r) {
     const Rows columns(pieces.tensors[r], axis);
+    const Batches batch(pieces, pieces.tensors[r], axis, places);  // shards have other outer sizes
     NewTensor target = new_tensor(pieces.tensors[r].dtype, pieces.tensors[r].shape, storage);
     std::byte* next = target.data;
     for (std::int64_t o = 0; o < columns.outer; ++o) {

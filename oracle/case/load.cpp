@@ -42,16 +42,9 @@ std::string beside(const std::string& path, const std::string& file) {
   return slash == std::string::npos ? file : path.substr(0, slash + 1) + file;
 }
 
-/// Refuses tensors of a role that does not belong into `source`.
-void refuse_role(const Source& source, TensorRole role, const std::string& why) {
-  for (const auto& [name, tensor] : source.tensors) {
-    if (role_of(name) == role) refuse_tensor(source, name, why);
-  }
-}
-
 }  // namespace
 
-LoadedCase load_case(const std::string& path, const CaseOptions& options) {
+LoadedCase load_case(const std::string& path, const CaseOptions& options, FilePart part) {
   LoadedFile answer = load_file(path, options.spec_file);
   if (!answer.spec) {
     refuse(path, "has no spec: metadata key \"ringproof\" is missing, and --spec names no file");
@@ -69,13 +62,19 @@ LoadedCase load_case(const std::string& path, const CaseOptions& options) {
            "that has it");
   }
   const std::string problem_path = options.problem_file.value_or(beside(path, named));
-  refuse_role(result.answer, TensorRole::problem, "belongs to the problem file, " + problem_path);
+  for (const auto& [name, tensor] : result.answer.tensors) {
+    const bool says_rows = name == "positions_q" || name == "positions_k";
+    if (role_of(name) != TensorRole::problem || (part == FilePart::shard && says_rows)) continue;
+    refuse_tensor(result.answer, name, "belongs to the problem file, " + problem_path);
+  }
 
   LoadedFile problem = load_file(problem_path, std::nullopt);
   if (problem.source.find("q") == nullptr)
     refuse(problem_path, "tensor \"q\" is missing (problem of " + path + ")");
-  refuse_role(problem.source, TensorRole::answer,
-              "an answer in a problem file (problem of " + path + ")");
+  for (const auto& [name, tensor] : problem.source.tensors) {
+    if (role_of(name) != TensorRole::answer) continue;
+    refuse_tensor(problem.source, name, "an answer in a problem file (problem of " + path + ")");
+  }
   if (problem.keys.count("contract") != 0) {
     refuse(problem_path, "spec key \"contract\" in a problem file (problem of " + path + ")");
   }

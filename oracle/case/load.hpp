@@ -22,6 +22,9 @@ struct LoadedCase {
 
 /// Opens the file and, where it has no q, the problem file its spec or `options` name; checks
 /// names, types, roles and the digest, and joins the specs. Throws BadInput.
-LoadedCase load_case(const std::string& path, const CaseOptions& options);
+/// A shard of answers may say which rows of the problem it holds (positions_*).
+enum class FilePart { whole, shard };
+LoadedCase load_case(const std::string& path, const CaseOptions& options,
+                     FilePart part = FilePart::whole);
 
 }  // namespace ringproof::oracle

@@ -25,9 +25,9 @@ class MappedFile {
 };
 
 /// For programs, not for libraries; call it once at the start. From then on
-///  * a mapped file that somebody truncates while it is read ends the process with "ringproof: PATH:
-///    became shorter while it was read" and exit status 2, where the operating system would end it
-///    with SIGBUS (other causes of SIGBUS keep their usual effect);
+///  * a mapped file that somebody truncates while it is read ends the process with
+///    "ringproof: PATH: became shorter while it was read" and exit status 2, where the operating
+///    system would end it with SIGBUS (other causes of SIGBUS keep their usual effect);
 ///  * a file that grows beyond the limit of the process is an error of write_case, not SIGXFSZ.
 void guard_against_file_signals();
 

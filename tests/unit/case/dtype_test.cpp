@@ -253,7 +253,8 @@ TEST_CASE("binary32 rounds as the processor does, and its codes are the processo
     tally.check(same(round_all(DType::f32, x), expected), DType::f32, x);
     tally.check(same(round_all(DType::f32, -x), negated(expected)), DType::f32, -x);
   };
-  // A prime step visits every exponent and all low bits; each value with its midpoint and their ulps.
+  // A prime step visits every exponent and all low bits; each value with its midpoint and their
+  // ulps.
   for (std::uint64_t code = 0; code < 0x7f800000; code += 49999) {
     const auto low = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(code)));
     const auto high =

@@ -61,7 +61,8 @@ TEST_CASE("every real tensor and every stranger's answer beside the repository i
 
 TEST_CASE("every hostile file beside the repository is refused with its name and a reason") {
   for (const std::string& file : files_in(shared_folder() / "cases" / "strangers" / "hostile")) {
-    // h50 names a contract that does not exist: the reader passes it on, contracts are not its room.
+    // h50 names a contract that does not exist: the reader passes it on, contracts are not its
+    // room.
     if (file.ends_with("h50.safetensors")) continue;
     const std::string message = refusal([&] { oracle::read_case(file); });
     CHECK(message.starts_with(file + ": "));

@@ -1,5 +1,6 @@
-// Visibility as a property over every feature at once: random cases, and beside the implementation a
-// slow transcription of docs/formats.md ("Positions", "Visible") that starts from the stored tensors.
+// Visibility as a property over every feature at once: random cases, and beside the implementation
+// a slow transcription of docs/formats.md ("Positions", "Visible") that starts from the stored
+// tensors.
 #include <algorithm>
 #include <cmath>
 #include <limits>
