@@ -12,7 +12,8 @@ using Model = Accumulator::Model;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Tiles of b terms that a run of r consecutive terms touches: at a known start, or wherever it starts.
+/// Tiles of b terms that a run of r consecutive terms touches: at a known start, or wherever it
+/// starts.
 std::int64_t tiles_of_run(std::int64_t r, std::int64_t b, bool starts_a_tile) {
   return starts_a_tile ? divide_up(r, b) : 1 + divide_up(r - 1, b);
 }
@@ -30,8 +31,8 @@ double gamma_tree(const Accumulator& accumulator, std::int64_t n) {
 }
 
 double gamma_blocked(const Accumulator& accumulator, const Terms& terms, std::int64_t n) {  // (2)
-  // The terms of one block may lie anywhere in it, so its steps are those of the whole block, but never
-  // more than its terms.
+  // The terms of one block may lie anywhere in it, so its steps are those of the whole block, but
+  // never more than its terms.
   const bool dense = terms.runs.size() == 1 && terms.first_at_zero && terms.cuts == 0;
   Terms block = Terms::contiguous(std::min(n, accumulator.block));
   if (!dense) block.runs = {accumulator.block};
@@ -39,8 +40,9 @@ double gamma_blocked(const Accumulator& accumulator, const Terms& terms, std::in
          static_cast<double>(terms.steps(accumulator.block)) * hat(accumulator.u);
 }
 
-/// The share of sum|addends| that one step may lose: alignment cuts at 2^-(23 + neab) of the largest
-/// addend, the sum is cut at 24 bits. Without extra bits the largest addend may be cut as well.
+/// The share of sum|addends| that one step may lose: alignment cuts at 2^-(23 + neab) of the
+/// largest addend, the sum is cut at 24 bits. Without extra bits the largest addend may be cut as
+/// well.
 double mma_rho(const Accumulator& accumulator) {  // (3)
   const auto cut = static_cast<double>(accumulator.b + (accumulator.neab < 0));
   return 0x1p-23 + cut * std::ldexp(1.0, -23 - static_cast<int>(accumulator.neab));

@@ -1,5 +1,6 @@
-// How far a sum may drift: the log budget Gamma of docs/contract.md, (1)-(3), from the accumulator a
-// contract declares and from which terms the sum has. Pure functions on numbers; nothing about attention.
+// How far a sum may drift: the log budget Gamma of docs/contract.md, (1)-(3), from the accumulator
+// a contract declares and from which terms the sum has. Pure functions on numbers; nothing about
+// attention.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,13 @@
 
 namespace ringproof::oracle {
 
-/// hat(u) = -ln(1 - u): every factor 1 + delta with |delta| <= u is e^theta with |theta| <= hat(u). (1)
+/// hat(u) = -ln(1 - u): every factor 1 + delta with |delta| <= u is e^theta with |theta| <= hat(u).
+/// (1)
 double hat(double u);
 double sum_of_hats(const std::vector<double>& relative_errors);
 
-/// The terms of a sum that are not zero, as maximal runs of consecutive ones, and where a kernel may cut
-/// a run because the terms lie on several ranks.
+/// The terms of a sum that are not zero, as maximal runs of consecutive ones, and where a kernel
+/// may cut a run because the terms lie on several ranks.
 struct Terms {
   std::int64_t count = 0;          // n
   std::vector<std::int64_t> runs;  // their lengths
@@ -31,8 +33,9 @@ struct Terms {
 /// Gamma(n): the log budget of each term of the sum. (2), (3)
 double gamma(const Accumulator&, const Terms&);
 
-/// True if the accumulator returns a sum exactly whenever all partial sums are representable: rounding
-/// additions do, and the matrix units of (3) if they keep the largest addend whole. Used by (26a).
+/// True if the accumulator returns a sum exactly whenever all partial sums are representable:
+/// rounding additions do, and the matrix units of (3) if they keep the largest addend whole. Used
+/// by (26a).
 bool exact_where_representable(const Accumulator&);
 /// Significand bits of the partial sums: 24 for 2^-24 and for the matrix units.
 int accumulator_digits(const Accumulator&);

@@ -39,8 +39,8 @@ double largest_product_sum(const RowBudget& row, const Problem& problem, const R
 }  // namespace
 
 double largest_of_format(double u, double eta) {
-  // The underflow tells formats with few exponent bits apart; without one the range is that of fp32,
-  // or of fp64 where the relative error says so.
+  // The underflow tells formats with few exponent bits apart; without one the range is that of
+  // fp32, or of fp64 where the relative error says so.
   if (u <= 0x1p-50 && eta < 0x1p-1000) return format_of(DType::f64).largest;
   if (eta < 0x1p-100) return format_of(u >= 0x1p-8 ? DType::bf16 : DType::f32).largest;
   if (u <= 0x1p-10) return format_of(DType::f16).largest;

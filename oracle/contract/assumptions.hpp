@@ -1,6 +1,6 @@
-// The assumptions of every theorem that a row can violate: no overflow, H1 of docs/contract.md.
-// H2 and H3 are the truth's (what counts as masked, rows without a key), H4 is in the theorems, H5 is a
-// field of the contract.
+// The assumptions of every theorem that a row can violate: no overflow, H1 of docs/contract.md. H2
+// and H3 are the truth's (what counts as masked, rows without a key), H4 is in the theorems, H5 is
+// a field of the contract.
 #pragma once
 
 #include <string>

@@ -28,8 +28,8 @@ struct BoundScratch {
 
 namespace {
 
-/// Covers the rounding of this evaluation itself: all sums have terms of one sign, at most 2^20 of them,
-/// and the exponentials are good to 2^-40.
+/// Covers the rounding of this evaluation itself: all sums have terms of one sign, at most 2^20 of
+/// them, and the exponentials are good to 2^-40.
 constexpr double kInflation = 1 + 0x1p-30;
 
 void prepare_truth(const RowTruth& truth, BoundScratch& s) {

@@ -1,5 +1,5 @@
-// The derived tolerance of one query row under a contract: theorems T1 (21)(22), T1R (23), T0 (26a),
-// T1F (26) and T3 (25) of docs/contract.md, and what the row could have refused (42)-(44).
+// The derived tolerance of one query row under a contract: theorems T1 (21)(22), T1R (23), T0
+// (26a), T1F (26) and T3 (25) of docs/contract.md, and what the row could have refused (42)-(44).
 #pragma once
 
 #include <cmath>
@@ -37,11 +37,12 @@ struct RowBound {
   RowPower power;
 };
 
-/// Bound of one row: the elementwise maximum over the contract's alternatives. `values`: row j of the key
-/// range is values + (j - row.keys.first) * stride, [Dv] columns; what is invisible is not read.
-/// `with_missing_blocks`: also compute (43), which costs one more pass over the values. An empty row has
-/// bounds 0, it is decided by table. Thread-safe; throws std::runtime_error if a bound is not a number,
-/// which is an error of the oracle. No allocation once a thread has seen its longest row.
+/// Bound of one row: the elementwise maximum over the contract's alternatives. `values`: row j of
+/// the key range is values + (j - row.keys.first) * stride, [Dv] columns; what is invisible is not
+/// read. `with_missing_blocks`: also compute (43), which costs one more pass over the values. An
+/// empty row has bounds 0, it is decided by table. Thread-safe; throws std::runtime_error if a
+/// bound is not a number, which is an error of the oracle. No allocation once a thread has seen its
+/// longest row.
 void bound_row(const Contract&, const Problem&, const RowTruth& row, const double* values,
                std::int64_t stride, bool with_missing_blocks, RowBound& bound);
 

@@ -16,8 +16,8 @@ namespace ringproof::oracle::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::ScalableTag<double> kTag{};
 
-// Keys per chunk: 32 rows of 64 columns fill half of a first-level cache, so that all loops over one
-// chunk but the first find it there.
+// Keys per chunk: 32 rows of 64 columns fill half of a first-level cache, so that all loops over
+// one chunk but the first find it there.
 constexpr std::int64_t kChunk = 32;
 
 HWY_INLINE std::int64_t Lanes() { return static_cast<std::int64_t>(hn::Lanes(kTag)); }

@@ -11,7 +11,8 @@
 
 namespace ringproof::oracle {
 
-/// How a sum or dot product is accumulated; its log budget is accumulator.hpp, formulas (2) and (3).
+/// How a sum or dot product is accumulated; its log budget is accumulator.hpp, formulas (2) and
+/// (3).
 struct Accumulator {
   enum class Model { any_order, tree, blocked, mma, max };
   Model model = Model::any_order;
@@ -126,8 +127,9 @@ struct Contract {
   double prob_failure;
 };
 
-/// A contract from a name ("bf16-ring4+block64") or the JSON text of an object, with the "spec" values
-/// taken from `spec` (lse base, ranks). Throws BadInput for unknown fields, names, variants, disagreements.
+/// A contract from a name ("bf16-ring4+block64") or the JSON text of an object, with the "spec"
+/// values taken from `spec` (lse base, ranks). Throws BadInput for unknown fields, names, variants,
+/// disagreements.
 Contract read_contract(const std::string& name_or_json, const Spec& spec);
 /// Canonical JSON (sorted keys, no spaces) of the expanded object, "spec" not replaced.
 std::string expanded_json(const std::string& name_or_json);

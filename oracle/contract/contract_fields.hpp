@@ -1,5 +1,6 @@
 // Strict reading of one JSON object of a contract: exactly the known fields, exact hex floats, and
-// errors that name the field and the nearest known one. Which fields there are is contract_json.cpp.
+// errors that name the field and the nearest known one. Which fields there are is
+// contract_json.cpp.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +14,8 @@
 
 namespace ringproof::oracle {
 
-/// One JSON object whose fields are exactly `fields`; `path` is its place, for messages ("" at the root).
+/// One JSON object whose fields are exactly `fields`; `path` is its place, for messages ("" at the
+/// root).
 class Fields {
  public:
   Fields(const nlohmann::json& object, std::string path, std::initializer_list<const char*> fields);
@@ -21,8 +23,8 @@ class Fields {
   const nlohmann::json& json(const char* field) const { return object_.at(field); }
   std::string path(const char* field) const;
 
-  /// A JSON integer, or a string holding "0" or a hex float of at most 53 bits; never negative. A number
-  /// below every binary64 subnormal is rounded up, because it is an error bound.
+  /// A JSON integer, or a string holding "0" or a hex float of at most 53 bits; never negative. A
+  /// number below every binary64 subnormal is rounded up, because it is an error bound.
   double number(const char* field) const;
   /// The same, at most 1/2: a relative error.
   double relative_error(const char* field) const;

@@ -25,8 +25,8 @@ const nlohmann::ordered_json& presets() {
 
 bool is_accumulator(const Json& value) { return value.is_object() && value.contains("model"); }
 
-/// Puts the fields of `changes` into `object`: objects merge, everything else (lists and accumulators
-/// among it) is replaced whole.
+/// Puts the fields of `changes` into `object`: objects merge, everything else (lists and
+/// accumulators among it) is replaced whole.
 void merge_into(Json& object, const Json& changes) {
   for (const auto& item : changes.items()) {
     Json& old = object[item.key()];
@@ -51,7 +51,8 @@ Json expand_preset(const std::string& name) {
   return object;
 }
 
-/// Splits "word123" into "word" and 123; false if there is a number that is not a plain positive one.
+/// Splits "word123" into "word" and 123; false if there is a number that is not a plain positive
+/// one.
 bool split_number(const std::string& text, std::string& word, std::int64_t& number) {
   const std::size_t digit = text.find_first_of("0123456789");
   word = text.substr(0, digit);
@@ -144,7 +145,8 @@ void apply_head(Json& contract, const Head& head) {
   }
 }
 
-/// The accumulator with sums of `block` terms started from zero, whatever model adds inside a block.
+/// The accumulator with sums of `block` terms started from zero, whatever model adds inside a
+/// block.
 Json blocked(const Json& accumulator, std::int64_t block, const Json& u) {
   const auto around = [&](const Json& inner) {
     return Json{{"model", "blocked"}, {"block", block}, {"u", u}, {"inner", inner}};

@@ -10,7 +10,8 @@ namespace ringproof::oracle {
 
 /// True if on this row every kernel of the contract sums P v exactly, given columns on a grid.
 bool sums_are_exact(const RowBudget&);
-/// For every column: it lies on a grid 2^g with sum |v| < 2^(digits + g), so that every sum is exact.
+/// For every column: it lies on a grid 2^g with sum |v| < 2^(digits + g), so that every sum is
+/// exact.
 void columns_on_grid(const Contract&, const ValueRows&, const ColumnRange&,
                      std::vector<char>& exact);
 /// (26a): 0 for a column whose (exact) sum is zero.

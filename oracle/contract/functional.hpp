@@ -1,6 +1,6 @@
-// T1F of docs/contract.md, (26): the bound of sum_c g_c (out_c - o_c) for given column weights g. It is far
-// below the sum of the element bounds, because scores, exponentials, casts and the denominator are the
-// same for all columns.
+// T1F of docs/contract.md, (26): the bound of sum_c g_c (out_c - o_c) for given column weights g.
+// It is far below the sum of the element bounds, because scores, exponentials, casts and the
+// denominator are the same for all columns.
 #pragma once
 
 #include "oracle/contract/theorems.hpp"

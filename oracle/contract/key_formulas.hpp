@@ -1,6 +1,6 @@
-// The constants of section 3 of docs/contract.md that belong to one key, (4)-(12): each formula is one
-// inline function on numbers, so that the loops that call it can be vectorised. What does not depend on
-// the key is hoisted into the two structs. Nothing here knows about arrays.
+// The constants of section 3 of docs/contract.md that belong to one key, (4)-(12): each formula is
+// one inline function on numbers, so that the loops that call it can be vectorised. What does not
+// depend on the key is hoisted into the two structs. Nothing here knows about arrays.
 #pragma once
 
 #include <algorithm>

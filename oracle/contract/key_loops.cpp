@@ -1,5 +1,6 @@
-// Loops over keys for every vector target (key_loops.hpp). They are plain loops without branches that
-// the compiler vectorises for the target; no operation is reordered, so targets agree bit for bit.
+// Loops over keys for every vector target (key_loops.hpp). They are plain loops without branches
+// that the compiler vectorises for the target; no operation is reordered, so targets agree bit for
+// bit.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracle/contract/key_loops.cpp"
 #include <hwy/foreach_target.h>

@@ -1,5 +1,5 @@
-// Loops over the keys of one row that apply the formulas of key_formulas.hpp; compiled once for every
-// vector target of the processor.
+// Loops over the keys of one row that apply the formulas of key_formulas.hpp; compiled once for
+// every vector target of the processor.
 #pragma once
 
 #include "oracle/contract/key_formulas.hpp"
@@ -19,8 +19,8 @@ void score_errors(const ScoreBudget&, double score_radius, RowKeys&);
 /// Needs eps of the sink as well.
 ScoreExtremes score_extremes(const RowKeys&, double max_score);
 
-/// C_j and CL_j without their terms in n_al, (7)-(11), and y of (12) into `reach`: the smaller of y_j and
-/// y'_j, where y_j is left out under lazy rescaling.
+/// C_j and CL_j without their terms in n_al, (7)-(11), and y of (12) into `reach`: the smaller of
+/// y_j and y'_j, where y_j is left out under lazy rescaling.
 void key_budgets(const ArgumentBudget&, const ScoreExtremes&, RowKeys&);
 
 }  // namespace ringproof::oracle

@@ -106,8 +106,8 @@ void merge_weighted(const RowBudget& row, MergeBudget& out) {
   }
 }
 
-/// out -= sigmoid(L_r - L) (out - O_r): a convex combination exactly, so that the errors of the weights
-/// are shared by numerator and denominator. (20a), and the factors of (20b)
+/// out -= sigmoid(L_r - L) (out - O_r): a convex combination exactly, so that the errors of the
+/// weights are shared by numerator and denominator. (20a), and the factors of (20b)
 void merge_sigmoid(const RowBudget& row, MergeBudget& out) {
   const Contract& c = *row.contract;
   const LseMerge m(row, out, lse_sums(out.view(row.keys)));

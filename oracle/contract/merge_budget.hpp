@@ -1,5 +1,5 @@
-// What merging R partial results adds to the budgets of a row, (17)-(20b) of docs/contract.md, and the
-// underflow terms that depend on the final budgets, (16)(16a).
+// What merging R partial results adds to the budgets of a row, (17)-(20b) of docs/contract.md, and
+// the underflow terms that depend on the final budgets, (16)(16a).
 #pragma once
 
 #include <vector>
@@ -52,8 +52,8 @@ class LseTail {
 /// Budgets of `form`; Merge::none where there is one partial.
 void merge_budget(const RowBudget&, Merge form, MergeBudget& out);
 
-/// How much the budgets C + A + B of one key grow at most if keys of total weight W_S = 1 - e^-growth
-/// are left out and the partials are merged by their LSE, (43).
+/// How much the budgets C + A + B of one key grow at most if keys of total weight W_S = 1 -
+/// e^-growth are left out and the partials are merged by their LSE, (43).
 double growth_without_keys(const RowBudget&, const MergeBudget&, double growth);
 
 }  // namespace ringproof::oracle

@@ -33,7 +33,8 @@ double bound_without(const BoundedRow& b, const FormSums& form, const LeftOut& l
          final_underflow(b.row, budget, b.range, column);
 }
 
-/// Numbers within `both` bounds of two truths, rounded to the output, may be equal up to this distance.
+/// Numbers within `both` bounds of two truths, rounded to the output, may be equal up to this
+/// distance.
 double accepted_distance(const OutputRounding& rounding, double out, double without, double both) {
   return both + rounding.u * (std::fabs(out) + std::fabs(without) + both) + 2 * rounding.eta;
 }
@@ -158,7 +159,8 @@ std::int64_t sum_blocks(const BoundedRow& b, std::int64_t first_key, std::int64_
   return blocks;
 }
 
-/// Joins neighbours into blocks of twice the length; `odd` if the first block is the second of its pair.
+/// Joins neighbours into blocks of twice the length; `odd` if the first block is the second of its
+/// pair.
 std::int64_t join_blocks(std::int64_t blocks, std::int64_t columns, bool odd, BlockSums& sums) {
   std::int64_t joined = 0;
   for (std::int64_t k = 0; k < blocks; ++joined) {

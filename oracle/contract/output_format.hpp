@@ -1,4 +1,5 @@
-// The rounding of the output as the theorems and the power figures need it: relative and absolute error.
+// The rounding of the output as the theorems and the power figures need it: relative and absolute
+// error.
 #pragma once
 
 #include <cmath>

@@ -17,8 +17,8 @@ bool by_lse(Merge form) {
   return form == Merge::lse_sequential || form == Merge::lse_once || form == Merge::lse_sigmoid;
 }
 
-/// 1 - e^{-2 Lam_max}; under merges by LSE, |L| grows when keys are left out, which the factor covers
-/// as long as R (k_L + 2^-22) <= 2^-11. (42)
+/// 1 - e^{-2 Lam_max}; under merges by LSE, |L| grows when keys are left out, which the factor
+/// covers as long as R (k_L + 2^-22) <= 2^-11. (42)
 double missing_mass(const BoundedRow& b, double largest_lse) {
   double margin = 1;
   for (std::size_t f = 0; f < b.form_count; ++f) {

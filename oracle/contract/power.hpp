@@ -34,11 +34,12 @@ struct BlockScratch {
   VirtualColumn column;
 };
 
-/// The smallest aligned block length of which every block is refused if it is missing, by a column or by
-/// the functional g = sgn(o_S - o), and its largest weight. (43)
+/// The smallest aligned block length of which every block is refused if it is missing, by a column
+/// or by the functional g = sgn(o_S - o), and its largest weight. (43)
 void missing_blocks(const BoundedRow&, const RowBound&, std::int64_t first_key, BlockScratch&,
                     RowPower&);
-/// Block lengths are powers of two from here on; on rows shorter than two such blocks, from one key on.
+/// Block lengths are powers of two from here on; on rows shorter than two such blocks, from one key
+/// on.
 constexpr std::int64_t kSmallestBlock = 64;
 
 }  // namespace ringproof::oracle

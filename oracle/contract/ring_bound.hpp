@@ -1,5 +1,5 @@
-// T1R of docs/contract.md, (23): the bound of a row whose keys lie on known ranks that are merged in a
-// known order. Storage errors then act on signed partial sums, not on sum p|v|.
+// T1R of docs/contract.md, (23): the bound of a row whose keys lie on known ranks that are merged
+// in a known order. Storage errors then act on signed partial sums, not on sum p|v|.
 #pragma once
 
 #include <cstdint>

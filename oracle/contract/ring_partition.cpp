@@ -7,7 +7,8 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// The chunk that holds `position`, of `chunks` chunks [floor(c N / chunks), floor((c+1) N / chunks)).
+/// The chunk that holds `position`, of `chunks` chunks [floor(c N / chunks), floor((c+1) N /
+/// chunks)).
 std::int64_t chunk_of(std::int64_t position, std::int64_t length, std::int64_t chunks) {
   return ((position + 1) * chunks - 1) / length;
 }

@@ -34,7 +34,8 @@ struct RowBudget {
   double lazy() const { return argument.lazy; }
 };
 
-/// True if u_c multiplies all scores alike, so that it is a temperature; a softcap or a bias ends that.
+/// True if u_c multiplies all scores alike, so that it is a temperature; a softcap or a bias ends
+/// that.
 bool constant_is_temperature(const RowKeys&);
 
 /// Fills `budget` from the truth of one row. Precondition: the row has a key or a sink.

@@ -1,6 +1,6 @@
-// The visible keys of one row as arrays, and the budgets that belong to them: memory that one thread
-// reuses from row to row. Arrays are padded so that vector loops need no tail; behind `count` a key
-// weighs nothing.
+// The visible keys of one row as arrays, and the budgets that belong to them: memory that one
+// thread reuses from row to row. Arrays are padded so that vector loops need no tail; behind
+// `count` a key weighs nothing.
 #pragma once
 
 #include <cstdint>

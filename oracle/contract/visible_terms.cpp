@@ -8,8 +8,8 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// True if the partials are those of a ring, whose ranks own keys by position; splits of one device cut
-/// the key axis into contiguous pieces.
+/// True if the partials are those of a ring, whose ranks own keys by position; splits of one device
+/// cut the key axis into contiguous pieces.
 bool is_ring(const Contract& contract, const Problem& problem) {
   const auto& merge = contract.partials.merge;
   const auto has = [&](Merge form) { return std::count(merge.begin(), merge.end(), form) > 0; };
@@ -17,10 +17,11 @@ bool is_ring(const Contract& contract, const Problem& problem) {
          has(Merge::lse_sequential) || has(Merge::lse_sigmoid);
 }
 
-/// C: a run that lies on both sides of the end of a shard or chunk needs more tiles there. Behind the
-/// end the grid of a rank starts anew: one tile more. The second chunk of a zigzag rank lies behind its
-/// first at any alignment, which may cost two; but then the end of that first chunk costs none, or the
-/// pieces on its two sides are neighbours on the rank. So 2R - 1 suffices for the 2R - 1 ends.
+/// C: a run that lies on both sides of the end of a shard or chunk needs more tiles there. Behind
+/// the end the grid of a rank starts anew: one tile more. The second chunk of a zigzag rank lies
+/// behind its first at any alignment, which may cost two; but then the end of that first chunk
+/// costs none, or the pieces on its two sides are neighbours on the rank. So 2R - 1 suffices for
+/// the 2R - 1 ends.
 std::int64_t cuts(const Contract& contract) {
   const std::int64_t R = contract.partials.count;
   return R == 1 ? 0 : 2 * R - 1;

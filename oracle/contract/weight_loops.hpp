@@ -1,6 +1,6 @@
-// Weighted sums over the keys and the columns of one row: the parts of the theorems whose cost grows
-// with the row. Compiled once for every vector target; exp and expm1 are Highway's (about 4 ulp), far
-// inside the factor 1 + 2^-30 that every bound is multiplied by.
+// Weighted sums over the keys and the columns of one row: the parts of the theorems whose cost
+// grows with the row. Compiled once for every vector target; exp and expm1 are Highway's (about 4
+// ulp), far inside the factor 1 + 2^-30 that every bound is multiplied by.
 #pragma once
 
 #include <cstdint>

@@ -175,7 +175,8 @@ TEST_CASE("values of the wrong kind or range are refused") {
       R"({"base":"fp32","partials":{"merge":["lse"]}})",
       R"({"base":"fp32","partials":{"count":2}})",
       R"({"base":"fp32","l":{"acc":{"model":"max","of":[]}}})",
-      R"({"base":"fp32","l":{"acc":{"model":"any_order","u":"0x1p-24","products":"exact","leaf":3}}})",
+      R"({"base":"fp32","l":{"acc":)"
+      R"({"model":"any_order","u":"0x1p-24","products":"exact","leaf":3}}})",
       R"({"base":"fp32","schema":"ringproof.contract/2"})",
       R"({"base":7})",
       R"({"base":"fp32")",

@@ -1,5 +1,5 @@
-// T0, (26a): on rows of equal scores and columns of few bits a kernel makes one kind of error, the final
-// division. Where a kernel may do otherwise, the theorem must not be used.
+// T0, (26a): on rows of equal scores and columns of few bits a kernel makes one kind of error, the
+// final division. Where a kernel may do otherwise, the theorem must not be used.
 #include <algorithm>
 #include <random>
 
@@ -47,11 +47,12 @@ TEST_CASE("on an exact row the bound is the final division's alone, and zero for
   CHECK(bound.out[0] == 0);
   // Two operations of 2^-23 on a mean of 2, and two underflows.
   const double expected = std::expm1(-2 * std::log1p(-0x1p-23)) * 2 + 2 * 0x1p-126;
-  CHECK(std::abs(bound.out[1] / expected - 1) < 1e-8);
+  CHECK(std::abs(bound.out[1] / expected - 1) < 0x1p-26);
 }
 
 TEST_CASE("a normalised kernel sums rounded shares, so its rows are never exact") {
-  // A two-pass fp32 kernel multiplies every value by fl(1/96): its sum of a zero-sum column is not zero.
+  // A two-pass fp32 kernel multiplies every value by fl(1/96): its sum of a zero-sum column is not
+  // zero.
   std::mt19937 generator(3);
   double worst = 0;
   for (int draw = 0; draw < 50; ++draw) {

@@ -1,5 +1,6 @@
-// A second implementation of sections 3 to 5 of docs/contract.md, written formula by formula in long
-// double, with none of the product's code: no hoisting, no vectors, no shared helpers. Slow on purpose.
+// A second implementation of sections 3 to 5 of docs/contract.md, written formula by formula in
+// long double, with none of the product's code: no hoisting, no vectors, no shared code. Slow on
+// purpose.
 #pragma once
 
 #include <vector>

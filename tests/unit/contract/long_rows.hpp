@@ -1,5 +1,5 @@
-// The long rows of docs/contract.md, section "power": five families of 64 columns, drawn in a fixed order
-// from one generator, so that their figures can be compared with the printed ones.
+// The long rows of docs/contract.md, section "power": five families of 64 columns, drawn in a fixed
+// order from one generator, so that their figures can be compared with the printed ones.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a row could have refused: the printed table at its shortest length, and what must hold for every
-// figure.
+// What a row could have refused: the printed table at its shortest length, and what must hold for
+// every figure.
 #include <string>
 
 #include "oracle/case/dtype.hpp"
@@ -51,7 +51,7 @@ const Printed kTable[] = {
 };
 
 /// Equal to the two digits that are printed.
-bool prints_as(double value, double printed) { return std::abs(value / printed - 1) < 0.06; }
+bool prints_as(double value, double printed) { return std::abs(value / printed - 1) < 1.0 / 16; }
 
 }  // namespace
 
@@ -89,7 +89,7 @@ TEST_CASE("a row without power says so, and its LSE keeps its own") {
   CHECK(power.twice_pass == power.twice_differ);
   CHECK_FALSE(power.functional_refuses_zeros);
   CHECK_FALSE(power.functional_refuses_twice);
-  CHECK(power.missing_mass_lse < 0.01);
+  CHECK(power.missing_mass_lse < 0x1p-6);
 }
 
 TEST_CASE("what the power claims to refuse lies outside the accepted interval") {
@@ -121,7 +121,8 @@ TEST_CASE("what the power claims to refuse lies outside the accepted interval") 
 }
 
 TEST_CASE("a missing block that is claimed to be refused is refused by the bounds of both rows") {
-  // The row without the block is built and bounded by itself; its kernel's answers must not overlap.
+  // The row without the block is built and bounded by itself; its kernel's answers must not
+  // overlap.
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     auto fixture = test::random_row(seed, {.most_keys = 30, .with_sink = seed % 2 == 0});
     const Contract contract = read_contract(seed % 3 == 0   ? "bf16-ring3"

@@ -1,4 +1,5 @@
-// Owners and merge steps, against the layouts' definition and against rings that are played through.
+// Owners and merge steps, against the layouts' definition and against rings that are played
+// through.
 #include "oracle/contract/ring_partition.hpp"
 
 #include "tests/support/catch.hpp"

@@ -1,5 +1,6 @@
-// Rows built by hand, in plain binary64, for tests of the contract alone: no truth library, no case file.
-// The scores are exact by assumption (radius 0), so that only the contract's formulas are at work.
+// Rows built by hand, in plain binary64, for tests of the contract alone: no truth library, no case
+// file. The scores are exact by assumption (radius 0), so that only the contract's formulas are at
+// work.
 #pragma once
 
 #include <cmath>
@@ -36,7 +37,8 @@ struct RowFixture {
 
   void hide(std::int64_t j) { row.score[static_cast<std::size_t>(j)] = -INFINITY; }
 
-  /// Completes score (from dot or capped, bias, alibi), log_p, p, lse and out; hidden keys stay hidden.
+  /// Completes score (from dot or capped, bias, alibi), log_p, p, lse and out; hidden keys stay
+  /// hidden.
   void finish() {
     const auto n = static_cast<std::size_t>(problem.keys);
     row.visible = 0;
