@@ -1,6 +1,6 @@
-// Dense softmax attention, the definition itself: all scores of a row, their maximum, their
+// Dense softmax attention, the definition itself (2): all scores of a row, their maximum, their
 // weights.
-//   out = sum_j exp(s_j - m) v_j / sum_j exp(s_j - m)    for any m (C2); the maximum is safe
+//   out = sum_j exp(s_j - m) v_j / sum_j exp(s_j - m)    for any m (3) (C2); the maximum is safe
 // Nothing is streamed here. The ring must give the same function by another road (C19).
 #pragma once
 

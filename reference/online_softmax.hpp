@@ -1,4 +1,4 @@
-// The online softmax: the state (m, l, o) of one query row, and what may be done with it.
+// The online softmax: the state (m, l, o) of one query row (4), and what may be done with it.
 //   m = largest score so far,  l = sum exp(s - m),  o = sum exp(s - m) v    (o is not divided by l)
 // After any prefix of the keys it is the state of a dense pass over that prefix (C3). Subtracting m
 // keeps every weight at most 1 (C25); when a larger maximum arrives, one factor corrects the past
@@ -23,12 +23,13 @@ struct RowState {
 /// Folds one block of keys into the state. An invisible key has score minus infinity; its value is
 /// not read. A block without a visible key leaves the state as it is: that one guard is what the
 /// recurrence as printed in the document lacks (C4; absorb_as_listed, below).
+// [absorb]
 template <class Real>
 void absorb(RowState<Real>& state,
             Numbers<Real> scores,    // [n]
             Numbers<Real> values) {  // [n, Dv]
   Real m = state.m;
-  for (const Real& s : scores) m = larger(m, s);  // m' = max(m, max_j s_j)
+  for (const Real& s : scores) m = larger(m, s);  // m' = max(m, max_j s_j)   (6)
   if (is_minus_infinity(m)) return;               // nothing seen yet: (-inf) - (-inf) is no number
 
   const Real alpha = Number<Real>::exponential(state.m - m);  // 0 for the first visible block
@@ -41,10 +42,11 @@ void absorb(RowState<Real>& state,
     for (std::size_t c = 0; c < o.size(); ++c) o[c] = o[c] + weight * values[j * o.size() + c];
   }
 
-  state.l = alpha * state.l + l;  // l' = alpha l + sum_j exp(s_j - m')
+  state.l = alpha * state.l + l;  // l' = alpha l + sum_j exp(s_j - m')   (7)
   for (std::size_t c = 0; c < o.size(); ++c) state.o[c] = alpha * state.o[c] + o[c];
   state.m = m;
 }
+// [/absorb]
 
 /// The same recurrence exactly as the document prints it: no guard, every key takes part. Right as
 /// long as some key was seen; before that m' = -infinity, and alpha = exp(m - m') is not a number.
@@ -80,8 +82,7 @@ void absorb_sink(RowState<Real>& state, const Real& sink) {
 }
 
 /// Joins the states of two disjoint sets of keys. Tiles inside a rank and blocks between ranks are
-/// joined by this same function: the ring is flash attention one level up
-/// (C16).
+/// joined by this same function (8): the ring is flash attention one level up (C16).
 template <class Real>
 RowState<Real> merge(const RowState<Real>& a, const RowState<Real>& b) {
   RowState<Real> joined(static_cast<Index>(a.o.size()));
@@ -100,14 +101,14 @@ bool is_empty(const RowState<Real>& state) {
   return state.l == Real{0};
 }
 
-/// Log of the denominator; minus infinity for an empty row.
+/// Log of the denominator (9); minus infinity for an empty row.
 template <class Real>
 Real log_sum_exp(const RowState<Real>& state) {
   return is_empty(state) ? Number<Real>::minus_infinity()
                          : Real(state.m + Number<Real>::logarithm(state.l));
 }
 
-/// The final divide. `nothing` is what the row's output holds if it saw nothing.
+/// The final divide (9). `nothing` is what the row's output holds if it saw nothing.
 template <class Real>
 void finish(const RowState<Real>& state, const Real& nothing, std::span<Real> out) {  // [Dv]
   for (std::size_t c = 0; c < out.size(); ++c) {
@@ -124,7 +125,7 @@ struct NormalizedPartial {
 };
 
 /// Joins normalised partials. Averaging them would be wrong (C20): each forgot how much mass stood
-/// under its division. The LSE remembers it (C21): the weights are exp(lse - joined lse).
+/// under its division. The LSE remembers it (C21): the weights are exp(lse - joined lse) (10).
 template <class Real>
 NormalizedPartial<Real> merge(const NormalizedPartial<Real>& a, const NormalizedPartial<Real>& b) {
   const Real m = larger(a.lse, b.lse);

@@ -63,6 +63,7 @@ std::vector<ShardAnswer<Real>> ring(const Problem<Real>& problem, Direction dire
   std::vector<KeyBlock<Real>> kv(P), next(P);
   std::vector<ShardAnswer<Real>> O(P);
 
+  // [inner-loop]
   for (Index r = 0; r < P; ++r) state[r] = empty_states(problem, shard[r].queries);  // L1
   for (Index r = 0; r < P; ++r) kv[r] = std::move(shard[r].keys);                    // L2
   for (Index t = 0; t < step_count(P); ++t) {                                        // L3
@@ -79,6 +80,7 @@ std::vector<ShardAnswer<Real>> ring(const Problem<Real>& problem, Direction dire
     if (transfers_after(t, P)) wait_all(kv, next, t, direction, trace);  // L7
   }
   for (Index r = 0; r < P; ++r) O[r] = finish_rank(problem, shard[r].queries, state[r]);  // L8
+  // [/inner-loop]
   return O;
 }
 

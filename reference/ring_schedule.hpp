@@ -14,12 +14,12 @@ enum class Direction { down, up };
 /// a mod P, in [0, P) also for negative a.
 constexpr Index modulo(Index a, Index ranks) { return (a % ranks + ranks) % ranks; }
 
-/// The block that a rank holds at a step.
+/// The block that a rank holds at a step (13).
 constexpr Index block_at(Index step, Index rank, Index ranks, Direction direction) {
   return modulo(direction == Direction::down ? rank - step : rank + step, ranks);
 }
 
-/// The step at which a rank holds a block; the inverse of block_at for a fixed rank.
+/// The step at which a rank holds a block (14); the inverse of block_at for a fixed rank.
 constexpr Index step_of(Index block, Index rank, Index ranks, Direction direction) {
   return modulo(direction == Direction::down ? rank - block : block - rank, ranks);
 }

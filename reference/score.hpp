@@ -1,4 +1,4 @@
-// The one score rule of all tiers: what happens between q.k and the softmax.
+// The one score rule of all tiers (1): what happens between q.k and the softmax.
 //   s = scale * (q.k);  s <- c tanh(s / c);  s <- s + bias;  s <- s - slope |distance|
 // Visibility is decided before (problem.hpp): an invisible key has score minus infinity, and
 // nothing of it, not even a NaN, is read.
