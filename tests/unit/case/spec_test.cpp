@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "oracle/case/json_text.hpp"
 #include "tests/support/property.hpp"
@@ -38,24 +39,27 @@ TEST_CASE("a spec without keys has the documented defaults") {
 }
 
 TEST_CASE("every key of the documentation is read") {
-  const Spec spec = parse(R"("layout": "bnhd", "scale": "0x1p-3", "causal": "bottom_right",
-      "window": [5, 0], "softcap": 2.5, "empty_row": "nan", "lse_base": "2", "contract": "bf16-ring",
-      "ranks": 4, "ring": {"layout": "zigzag", "order": "up"}, "problem": "p.safetensors",
-      "problem_sha256": ")" +
-                          std::string(64, 'A') + R"(", "about": {"free": [1, {"x": null}]})");
+  const std::string path = std::string(RINGPROOF_SOURCE) + "/tests/unit/case/every_key.json";
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  SpecKeys keys;
+  const Spec spec = parse_spec(text.str(), "FILE", &keys);
+  CHECK(keys.size() == 14);
   CHECK(spec.layout == AxisOrder::bnhd);
   CHECK(spec.scale == 0.125);
   CHECK(spec.causal == Causal::bottom_right);
-  CHECK(spec.window_left == 5);
-  CHECK(spec.window_right == 0);
-  CHECK(spec.softcap == 2.5);
+  CHECK(spec.window_left == 512);
+  CHECK(spec.window_right == -1);
+  CHECK(spec.softcap == 30);
   CHECK(spec.empty_row == EmptyRow::nan);
   CHECK(spec.lse_base == LseBase::two);
   CHECK(spec.contract == "bf16-ring");
   CHECK(spec.ranks == 4);
-  CHECK(spec.ring == Ring{RingLayout::zigzag, RingOrder::up});
+  CHECK(spec.ring == Ring{RingLayout::zigzag, RingOrder::down});
   CHECK(spec.problem == "p.safetensors");
-  CHECK(spec.problem_sha256 == std::string(64, 'a'));
+  CHECK(spec.problem_sha256.starts_with("f669ab75"));
+  CHECK(parse(R"("problem_sha256": ")" + std::string(64, 'A') + '"').problem_sha256 ==
+        std::string(64, 'a'));
   CHECK(parse(R"("lse_base": 2)").lse_base == LseBase::two);
   CHECK(parse(R"("contract": {"base": "fp32"})").contract == R"({"base":"fp32"})");
   CHECK(parse(R"("empty_row": "any")").empty_row == EmptyRow::any);
