@@ -30,16 +30,19 @@ constexpr Index chunk_of(Index rows, Index chunks, Index row) {
   return ((row + 1) * chunks - 1) / rows;
 }
 
+/// How many rows below `end` lie in chunk c.
+constexpr Index chunk_rows_below(Index rows, Index chunks, Index c, Index end) {
+  const Index first = chunk_begin(rows, chunks, c), last = chunk_begin(rows, chunks, c + 1);
+  return (end < first ? first : end > last ? last : end) - first;
+}
+
 /// How many rows below `end` the rank owns; with end = N, all it owns.
 constexpr Index rows_below(const Sharding& sharding, Index rank, Index end) {
   const auto [layout, rows, ranks] = sharding;
-  const auto in_chunk = [&](Index chunks, Index c) {
-    const Index first = chunk_begin(rows, chunks, c), last = chunk_begin(rows, chunks, c + 1);
-    return (end < first ? first : end > last ? last : end) - first;
-  };
-  if (layout == Layout::contiguous) return in_chunk(ranks, rank);
+  if (layout == Layout::contiguous) return chunk_rows_below(rows, ranks, rank, end);
   if (layout == Layout::zigzag) {
-    return in_chunk(2 * ranks, rank) + in_chunk(2 * ranks, 2 * ranks - 1 - rank);
+    return chunk_rows_below(rows, 2 * ranks, rank, end) +
+           chunk_rows_below(rows, 2 * ranks, 2 * ranks - 1 - rank, end);
   }
   return end <= rank ? 0 : (end - rank - 1) / ranks + 1;
 }
