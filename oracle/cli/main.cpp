@@ -9,6 +9,7 @@
 #include <string>
 
 #include "oracle/case/error.hpp"
+#include "oracle/case/mapped_file.hpp"
 #include "oracle/cli/commands.hpp"
 
 namespace ringproof::oracle::cli {
@@ -69,6 +70,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace ringproof::oracle;
+  guard_against_file_signals();
   try {
     return cli::run(argc, argv);
   } catch (const BadInput& error) {
