@@ -150,6 +150,18 @@ Proof.
   eapply Rle_trans; [exact L|]; eapply Rle_trans; [apply exp_le, B|]; interval with (i_prec 80).
 Qed.
 
+(* Taking the start off is exact while the sum stays near it. *)
+Lemma start_taken_off h : binary64 h -> Rabs (h - start) <= / 2 * C -> RN (h - start) = h - start.
+Proof.
+  intros Fh near; pose proof C_positive; apply RN_exact.
+  assert (between := Rabs_bounds _ _ near); unfold start in between.
+  destruct (on_grid h c) as (k & Ek); [assumption | rewrite Rabs_right; lra |].
+  destruct (on_grid start c) as (k' & Ek');
+    [apply start_binary64 | unfold start; rewrite Rabs_right; lra |].
+  assert (Ed : h - start = IZR (k - k') * power (c - 52)) by (rewrite minus_IZR, Ek, Ek'; ring).
+  rewrite Ed; apply grid_binary64; [lia | rewrite <- Ed; lra].
+Qed.
+
 (* The program's result: the high sum taken off its start, and the pair with the low one. *)
 Definition result_high (terms : list (R * R)) : R := RN (fst (dot terms) - start).
 
@@ -163,22 +175,32 @@ Theorem dot_product_error terms : (length terms <= Pos.to_nat (2 ^ 22))%nat ->
 Proof.
   intros few room n low; destruct (dot_holds terms room) as (Fh & Fl & near & _ & error).
   fold n low in near, Fl, error; pose proof C_positive; pose proof u_positive.
-  assert (E : result_high terms = fst (dot terms) - start).
-  { unfold result_high; apply RN_exact.
-    assert (range : Rabs (fst (dot terms) - start) <= / 2 * C) by (fold n in room; lra).
-    assert (between := Rabs_bounds _ _ range); unfold start in between.
-    destruct (on_grid (fst (dot terms)) c) as (k & Ek); [assumption | rewrite Rabs_right; lra |].
-    destruct (on_grid start c) as (k' & Ek');
-      [apply start_binary64 | unfold start; rewrite Rabs_right; lra |].
-    assert (Ed : fst (dot terms) - start = IZR (k - k') * power (c - 52))
-      by (rewrite minus_IZR, Ek, Ek'; ring).
-    rewrite Ed; apply grid_binary64; [lia | rewrite <- Ed; lra]. }
+  assert (E : result_high terms = fst (dot terms) - start)
+    by (apply start_taken_off; [assumption | fold n in room; lra]).
   split; [exact E | split; [apply two_sum_exact; [apply RN_binary64 | exact Fl] | rewrite E]].
   eapply Rle_trans; [exact error|].
   assert (0 <= n) by apply pos_INR; assert (0 < u * u * C) by (apply Rmult_lt_0_compat; nra).
   replace ((n * (n + 1) / 2 + n) * (1 + / 2 ^ 30) * (u * u * C)) with
     ((n * (n + 1) / 2 + n) * (u * u * C) * (1 + / 2 ^ 30)) by ring.
   apply Rmult_le_compat_l; [apply Rmult_le_pos; nra | apply growth_small, few].
+Qed.
+
+(* The program chooses C from a number m that is not below the magnitude, by a margin that its own
+   rounding leaves: C / 4 <= m < C / 2, or C is larger still.  Up to 2^19 terms that is room enough.
+   *)
+Theorem room_suffices terms m : (length terms <= Pos.to_nat (2 ^ 19))%nat ->
+  magnitude terms * (1 + / 2 ^ 31) <= m -> m < / 2 * C ->
+  magnitude terms + INR (length terms) * (u * C) <= / 2 * C.
+Proof.
+  intros few above below; pose proof C_positive as PC.
+  assert (count : INR (length terms) * u <= / 2 ^ 34).
+  { apply Rle_trans with (INR (Pos.to_nat (2 ^ 19)) * u).
+    - apply Rmult_le_compat_r; [left; apply u_positive | apply le_INR, few].
+    - rewrite INR_IZR_INZ, positive_nat_Z, u_value; change (2 ^ 19)%positive with 524288%positive;
+        lra. }
+  rewrite <- Rmult_assoc; apply Rle_trans with (magnitude terms + / 2 ^ 34 * C);
+    [apply Rplus_le_compat_l, Rmult_le_compat_r; lra|].
+  destruct (Rle_or_lt (magnitude terms) (/ 8 * C)); lra.
 Qed.
 
 End Dot.

@@ -85,6 +85,17 @@ Proof.
   unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; nra.
 Qed.
 
+(* Any number: relative error u, or half of the last subnormal bit. *)
+Lemma RN_relative x : Rabs (RN x - x) <= u * Rabs x + power (-1075).
+Proof.
+  destruct (error_N_FLT radix2 (-1074) 53 eq_refl (fun n => negb (Z.even n)) x)
+    as (d & e & small & small' & _ & E); fold RN in E; change (round _ _ _ x) with (RN x) in E.
+  rewrite E; replace (x * (1 + d) + e - x) with (d * x + e) by ring.
+  apply Rabs_plus_le; [apply Rabs_mult_le; [|apply Rle_refl]|]; eapply Rle_trans; eauto.
+  - apply Req_le; unfold u; change (-53)%Z with (-1 + (-53 + 1))%Z; rewrite bpow_plus; simpl; lra.
+  - apply Req_le; change (-1075)%Z with (-1 + -1074)%Z; rewrite bpow_plus; simpl (power (-1)); lra.
+Qed.
+
 (* ---------- TwoSum, FastTwoSum, TwoProduct ---------- *)
 
 Lemma even_choice x : negb (Z.even x) = negb (negb (Z.even (- (x + 1)))).
