@@ -11,6 +11,8 @@ namespace ringproof::oracle {
 
 namespace {
 
+constexpr std::int64_t kMostRanks = 1024;  // a row costs one pass a rank
+
 struct Comparison {
   std::int64_t elements = 0, outside = 0;
   std::optional<Element> refuting;
@@ -110,6 +112,8 @@ std::vector<Explanation> diagnose(const Case& input, const Contract& contract,
     not_evaluated = "no element of out is refused";
   } else if (ranks < 2) {
     not_evaluated = "the spec names no ranks whose partial results could be averaged";
+  } else if (ranks > kMostRanks) {
+    not_evaluated = "more than " + std::to_string(kMostRanks) + " ranks";
   }
   if (!not_evaluated.empty()) {
     Explanation one;

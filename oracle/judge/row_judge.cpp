@@ -132,10 +132,13 @@ Tally RowJudge::evaluate(const HeadTruth& head, const RowTruth& row, bool with_m
     judge_functional(row, tally);
   }
   if (rules_.lse != nullptr) judge_lse(row, tally);
-  tally.power = {.gain = bound_.power.gain,
-                 .missing_mass_lse = bound_.power.missing_mass_lse,
-                 .missing_mass_out = bound_.power.missing_mass_out,
-                 .missing_block = bound_.power.missing_block};
+  // What an answer that is not judged would have refused counts for nothing.
+  if (rules_.out != nullptr) {
+    tally.power.gain = bound_.power.gain;
+    tally.power.missing_mass_out = bound_.power.missing_mass_out;
+    tally.power.missing_block = bound_.power.missing_block;
+  }
+  if (rules_.lse != nullptr) tally.power.missing_mass_lse = bound_.power.missing_mass_lse;
   return tally;
 }
 

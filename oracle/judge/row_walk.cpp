@@ -13,7 +13,12 @@ namespace ringproof::oracle {
 
 namespace {
 
-constexpr std::int64_t kRowsPerChunk = 32;
+/// Few enough that every thread gets some rows of a long sample, many enough to cost nothing to
+/// share out.
+std::int64_t rows_per_chunk(const Problem& problem) {
+  constexpr std::int64_t kLongRow = 16384, kShortRowsPerChunk = 32;
+  return problem.keys >= kLongRow ? HeadTruth::kRows : kShortRowsPerChunk;
+}
 
 /// SplitMix64: one well-mixed number a call, the same everywhere.
 std::uint64_t next_random(std::uint64_t& state) {
@@ -73,13 +78,13 @@ Row RowSet::row(std::int64_t n) const {
 }
 
 std::vector<Chunk> chunks_of(const Problem& problem, const RowSet& rows) {
+  const std::int64_t most = rows_per_chunk(problem);
   std::vector<Chunk> chunks;
   for (std::int64_t n = 0; n < rows.size(); ++n) {
     const Row row = rows.row(n);
     const std::int64_t kv_head = problem.kv_head(row.h);
     Chunk* last = chunks.empty() ? nullptr : &chunks.back();
-    if (last != nullptr && last->b == row.b && last->kv_head == kv_head &&
-        n - last->first < kRowsPerChunk) {
+    if (last != nullptr && last->b == row.b && last->kv_head == kv_head && n - last->first < most) {
       last->last = n + 1;
     } else {
       chunks.push_back({row.b, kv_head, n, n + 1});
