@@ -331,6 +331,17 @@ std::int64_t resolve_count(std::int64_t count, const Spec& spec, const char* fie
   return count;
 }
 
+/// Partials stored in fp16 underflow as fp16 does, also where the name (-lowp) leaves `eta` to
+/// fp32.
+void widen_partial_underflow(Contract& contract) {
+  const double unit = format_of(DType::f16).unit();
+  auto& partials = contract.partials;
+  const bool narrow = partials.o_u == unit || partials.run_u == unit;
+  if (contract.inputs.dtype == DType::f16 && narrow) {
+    partials.eta = std::max(partials.eta, format_of(DType::f16).smallest() / 2);
+  }
+}
+
 }  // namespace
 
 Contract read_contract(const std::string& name_or_json, const Spec& spec) {
@@ -338,6 +349,7 @@ Contract read_contract(const std::string& name_or_json, const Spec& spec) {
   std::optional<LseBase> declared_base;
   Contract contract = read_fields(expanded, declared_base);
   contract.hash = sha256_hex(expanded.dump()).substr(0, 12);
+  widen_partial_underflow(contract);
   if (declared_base && spec.lse_base && *declared_base != *spec.lse_base) {
     throw BadInput("contract: lse.base and the spec's lse_base disagree");
   }

@@ -247,3 +247,10 @@ TEST_CASE("numbers are read exactly, or upwards where binary64 has no such numbe
   CHECK(contract.p.u == 0x1.8p-7);
   CHECK(contract.p.eta == 0);
 }
+
+TEST_CASE("partials stored in fp16 underflow as fp16 does") {
+  CHECK(read_contract("fp16-ring4-lowp", Spec{}).partials.eta == 0x1p-25);
+  CHECK(read_contract("fp16-ring4", Spec{}).partials.eta == 0x1p-126);
+  CHECK(read_contract("bf16-ring4-lowp", Spec{}).partials.eta == 0x1p-126);
+  CHECK(expanded("fp16-ring4-lowp")["partials"]["eta"] == "0x1p-126");  // the hash is the name's
+}
