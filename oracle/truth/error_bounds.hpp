@@ -22,7 +22,7 @@ inline constexpr double kLargest = 0x1p960;
 /// Lemma 6: dot products, absolute error in units of the grid constant C.
 inline double dot_fast(double dim) { return (dim * (dim + 1) / 2 + dim) * kUp * kUnitSquared; }
 /// Lemma 7: the same for `tight`, without the share of products that are not exact.
-inline double dot_tight(double dim) { return dim * dim * (dim + 3) * kUp * 0x1p-157; }
+inline double dot_tight(double dim) { return dim * dim * (dim + 10) * kUp * 0x1p-157; }
 /// Lemma 7: share of inexact products.
 inline double dot_inexact(double dim) { return dim * kUp * kUnitSquared; }
 

@@ -35,47 +35,58 @@ HWY_INLINE Reduced reduce(Pair x) {
   return {two_sum(second.hi, hn::Add(second.lo, third)), biased};
 }
 
-/// One step of Horner's rule in double-double: coefficient + r y (Lemma 12.2).
-HWY_INLINE Pair horner(Pair r, Pair y, double coefficient_hi, double coefficient_lo) {
-  const Pair product = two_product(r.hi, y.hi);
-  const Vec low = fused_add(r.lo, y.hi, fused_add(r.hi, y.lo, product.lo));
-  const Pair sum = fast_two_sum(broadcast(coefficient_hi), product.hi);
-  return {sum.hi, hn::Add(sum.lo, hn::Add(low, broadcast(coefficient_lo)))};
-}
-
-/// exp(R) for |R| <= 0.00542 (Lemma 12.2): the tail in plain binary64, then six steps as above.
-HWY_INLINE Pair exp_of_remainder(Pair r) {
+/// The terms of exp(R) / R^5 from 1/5! on, for |R| <= 0.00542: all but the first in plain binary64.
+HWY_INLINE Pair exp_tail(Pair r) {
   Vec tail = broadcast(kInverseFactorial[11]);
   for (int n = 10; n >= 6; --n) {
     tail = fused_add(tail, r.hi, broadcast(kInverseFactorial[n]));
   }
-  const Pair fifth = fast_two_sum(broadcast(kInverseFactorial[5]), hn::Mul(r.hi, tail));
-  Pair y{fifth.hi, hn::Add(fifth.lo, broadcast(kInverseFactorialLow[5]))};
-  y = horner(r, y, kInverseFactorial[4], kInverseFactorialLow[4]);
-  y = horner(r, y, kInverseFactorial[3], kInverseFactorialLow[3]);
-  y = horner(r, y, 0.5, 0);
-  y = horner(r, y, 1, 0);
-  return horner(r, y, 1, 0);
+  const Pair sum = fast_two_sum(broadcast(kInverseFactorial[5]), hn::Mul(r.hi, tail));
+  return {sum.hi, hn::Add(sum.lo, broadcast(kInverseFactorialLow[5]))};
 }
 
-/// exp(x). Precondition: |x.lo| <= 2^-53 |x.hi|, -691 <= x.hi <= 1. The caller has to normalise x:
-/// with a larger low word the stated error would not hold.
-HWY_INLINE Pair exp_dd(const ExpTable& table, Pair x) {
+/// One step of Horner's rule in double-double: 1/degree! + R y (Lemma 12.2).
+HWY_INLINE Pair horner(Pair r, Pair y, int degree) {
+  const Pair product = two_product(r.hi, y.hi);
+  const Vec low = fused_add(r.lo, y.hi, fused_add(r.hi, y.lo, product.lo));
+  const Pair sum = fast_two_sum(broadcast(kInverseFactorial[degree]), product.hi);
+  if (degree < 3) return {sum.hi, hn::Add(sum.lo, low)};  // 1/2!, 1/1!, 1/0! have no low word
+  return {sum.hi, hn::Add(sum.lo, hn::Add(low, broadcast(kInverseFactorialLow[degree])))};
+}
+
+/// exp(R) 2^(k/64): the table, and 2^floor(k / 64) from the bits above the table index.
+HWY_INLINE Pair scale_by_power(const ExpTable& table, Pair y, Vec biased) {
   const hn::RebindToSigned<Tag> integers;
   const hn::RebindToUnsigned<Tag> bits;
-  const Reduced reduced = reduce(x);
-  const Pair y = exp_of_remainder(reduced.remainder);
-  const auto index = hn::And(hn::BitCast(integers, reduced.biased), hn::Set(integers, 63));
+  const auto index = hn::And(hn::BitCast(integers, biased), hn::Set(integers, 63));
   const Pair power{hn::GatherIndex(Tag(), table.hi, index),
                    hn::GatherIndex(Tag(), table.lo, index)};
   const Pair product = two_product(power.hi, y.hi);
   const Vec low = fused_add(power.lo, y.hi, fused_add(power.hi, y.lo, product.lo));
   const Pair result = fast_two_sum(product.hi, low);
-  // 2^floor(k / 64): the bits above the table index, moved into an exponent field.
-  const auto exponent = hn::ShiftRight<6>(hn::BitCast(bits, reduced.biased));
+  const auto exponent = hn::ShiftRight<6>(hn::BitCast(bits, biased));
   const Vec scale =
       hn::BitCast(Tag(), hn::ShiftLeft<52>(hn::Add(exponent, hn::Set(bits, 1023ULL))));
   return {hn::Mul(result.hi, scale), hn::Mul(result.lo, scale)};
+}
+
+/// Replaces each x by exp(x). Precondition: |x.lo| <= 2^-53 |x.hi|, -691 <= x.hi <= 1. The caller has
+/// to normalise x: with a larger low word the stated error would not hold.
+/// Several vectors go through every stage together, because one alone only waits for itself.
+template <int kCount>
+HWY_INLINE void exp_dd(const ExpTable& table, Pair (&x)[kCount]) {
+  Reduced reduced[kCount];
+  for (int n = 0; n < kCount; ++n) reduced[n] = reduce(x[n]);
+  for (int n = 0; n < kCount; ++n) x[n] = exp_tail(reduced[n].remainder);
+  for (int degree = 4; degree >= 0; --degree) {
+    for (int n = 0; n < kCount; ++n) x[n] = horner(reduced[n].remainder, x[n], degree);
+  }
+  for (int n = 0; n < kCount; ++n) x[n] = scale_by_power(table, x[n], reduced[n].biased);
+}
+HWY_INLINE Pair exp_dd(const ExpTable& table, Pair x) {
+  Pair one[1] = {x};
+  exp_dd(table, one);
+  return one[0];
 }
 
 /// |tanh| of a nonnegative number y = |s / cap| (Lemma 9): (1 - E) / (1 + E), E = exp(-2 y).

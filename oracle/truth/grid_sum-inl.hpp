@@ -95,7 +95,7 @@ struct Accumulator {
 template <int kRows>
 HWY_INLINE void dot_magnitudes(const double* HWY_RESTRICT q, int q_stride,  // [D, q_stride]
                                const double* HWY_RESTRICT k,                // [D, 16]
-                               std::int64_t dim, double underflow,
+                               std::int64_t dim,
                                double* HWY_RESTRICT out) {  // [kRows, 16]
   constexpr int kStep = kSubtileKeys / kLanes < 4 ? kSubtileKeys / kLanes : 4;
   for (int column = 0; column < kSubtileKeys; column += kStep * kLanes) {
@@ -113,7 +113,7 @@ HWY_INLINE void dot_magnitudes(const double* HWY_RESTRICT q, int q_stride,  // [
     }
     for (int r = 0; r < kRows; ++r) {
       for (int n = 0; n < kStep; ++n) {
-        store(hn::Add(hn::Mul(sum[r][n], broadcast(bounds::kUp)), broadcast(underflow)),
+        store(hn::Mul(sum[r][n], broadcast(bounds::kUp)),
               out + r * kSubtileKeys + column + n * kLanes);
       }
     }

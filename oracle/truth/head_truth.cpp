@@ -53,6 +53,20 @@ std::int64_t value_stride(std::int64_t value_dim) {
   return stride % 64 == 0 ? stride + 8 : stride;
 }
 
+/// Keys that some query of batch b may see; the others count as zeros, whatever they hold.
+KeyRange seen_range(const Problem& problem, std::int64_t b) {
+  const KeyRange all{0, problem.key_length[size(b)]};
+  if (problem.key_runs.empty()) return all;  // asking every query would scan every key
+  KeyRange seen{problem.keys, 0};
+  for (std::int64_t i = 0; i < problem.queries; ++i) {
+    const KeyRange range = visible_range(problem, b, i);
+    if (range.size() == 0) continue;
+    seen.first = std::min(seen.first, range.first);
+    seen.last = std::max(seen.last, range.last);
+  }
+  return seen;
+}
+
 void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHead& head) {
   const std::int64_t dim = head.head_dim, stride = head.stride;
   double* k = head.k.resize(head.tiles * kTileKeys * dim);
@@ -64,7 +78,8 @@ void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHe
   head.key_finite.assign(size(problem.keys), 1);
   std::vector<double> row(size(dim));
   head.smallest_k = std::numeric_limits<double>::infinity();
-  for (std::int64_t j = 0; j < problem.keys; ++j) {
+  const KeyRange seen = seen_range(problem, b);
+  for (std::int64_t j = seen.first; j < seen.last; ++j) {
     head.exact &= decode_scaled(problem.k, problem.k_scale, b, kv_head, j, row.data());
     bool finite = clear_not_finite(row.data(), dim);
     head.smallest_k = smallest_nonzero(row.data(), dim, head.smallest_k);
@@ -112,10 +127,10 @@ void begin_batch(const Problem& problem, const PackedHead& head, KeyRange range,
   batch.head = &head;
   batch.table = &exp_table();
   batch.rows = rows;
-  batch.first_tile = range.first / kTileKeys;
+  // Whole blocks: where a block begins must not depend on the company a row computes in.
+  batch.first_tile = range.first / (kBlockTiles * kTileKeys) * kBlockTiles;
   batch.tiles = (range.last + kTileKeys - 1) / kTileKeys - batch.first_tile;
   batch.softcap = problem.spec.softcap;
-  batch.dot_underflow = 0;
   for (BatchRow& row : batch.row) row = BatchRow{};
   std::fill_n(batch.q.resize(head.head_dim * rows), head.head_dim * rows, 0.0);
   std::fill_n(batch.q_magnitude.resize(head.head_dim * rows), head.head_dim * rows, 0.0);
@@ -138,7 +153,7 @@ void place_query(const std::vector<double>& q, RowBatch& batch, int r) {
     if (magnitude != 0) smallest = std::min(smallest, magnitude);
   }
   if (smallest * batch.head->smallest_k < 0x1p-1022) {
-    batch.dot_underflow = static_cast<double>(q.size()) * 0x1p-1074;
+    batch.row[r].dot_underflow = static_cast<double>(q.size()) * 0x1p-1074;
   }
 }
 

@@ -63,8 +63,10 @@ struct BatchRow {
   RowTruth* truth = nullptr;          // null: a row that only fills the batch
   std::int64_t offset = 0;            // key of the batch's first tile minus first key of the row
   const double* alibi_low = nullptr;  // [keys] what truth->alibi lacks of slope times distance
+  double dot_underflow = 0;           // what underflow can hide from a sum of |q k|
   double sink = 0;
   bool has_sink = false;
+  std::int64_t tiles = 0;   // tiles in which the row sees a key, so far
   double reference = 0;     // m: weights are exp(s - m); the largest score so far
   double score_excess = 0;  // largest part of a score's error beyond 2^-53 |score|
   bool failed = false;      // some bound does not hold: the row's radius is infinite
@@ -79,7 +81,6 @@ struct RowBatch {
   int rows = 0;  // 1, or even: the last may only fill the batch
   std::int64_t first_tile = 0, tiles = 0;
   double softcap = 0;
-  double dot_underflow = 0;  // what underflow can hide from a sum of |q k|
   BatchRow row[HeadTruth::kRows];
   AlignedArray q, q_magnitude;        // [D, rows]
   AlignedArray words;                 // [kBlockTiles, 3, rows, 64]

@@ -55,7 +55,7 @@ HWY_INLINE Denominator denominator(const RowBatch& batch, int r, double tiles) {
   const Pair weight = exp_dd(*batch.table, x.value);
   const Pair total = add(broadcast(result.value), weight);
   result.value = first_lane(total);
-  const double added = hn::GetLane(hn::Mul(weight.hi, weight_error(x.value.hi, x.error))) +
+  const double added = hn::GetLane(hn::Mul(weight.hi, weight_error(x.value.hi, hn::Zero(Tag())))) +
                        result.value.hi * (2 * bounds::kAddition) + bounds::kTileUnderflow;
   result.error = (result.error + added) * bounds::kUp;
   return result;
@@ -95,7 +95,7 @@ HWY_INLINE Certified log_sum_exp(const RowBatch& batch, double maximum, const De
   const Pair product = multiply(inverse, broadcast(below.value));
   const double rest = (hn::GetLane(product.hi) - 1) + hn::GetLane(product.lo);
   const Certified unknown{0, 0, std::numeric_limits<double>::infinity()};
-  if (!(std::abs(rest) <= 0x1p-40)) return unknown;
+  if (!(std::abs(rest) <= 0x1p-46)) return unknown;
   const double correction = rest - rest * rest / 2;
   const ScalarPair sum = first_lane(two_sum(broadcast(maximum), broadcast(guess)));
   const double low = sum.lo + correction;
@@ -136,13 +136,13 @@ template <bool kTight>
 HWY_NOINLINE void finish_row(const RowBatch& batch, int r) {
   const BatchRow& row = batch.row[r];
   RowTruth& truth = *row.truth;
-  const auto tiles = static_cast<double>(batch.tiles);
+  const auto tiles = static_cast<double>(row.tiles);
   truth.max_score = row.reference;
   truth.score_radius = row.score_excess * bounds::kUpFew;
   const Denominator below = denominator<kTight>(batch, r, tiles);
   truth.lse = log_sum_exp(batch, truth.max_score, below);
-  const bool sound = !row.failed && batch.head->exact && below.value.hi >= 0x1p-10 &&
-                     below.error <= 0x1p-40 * below.value.hi && std::isfinite(truth.lse.radius);
+  const bool sound = !row.failed && batch.head->exact && below.value.hi >= 0.5 &&
+                     below.error <= 0x1p-42 * below.value.hi && std::isfinite(truth.lse.radius);
   if (!sound) {
     const Certified unknown{0, 0, std::numeric_limits<double>::infinity()};
     truth.lse = unknown;

@@ -71,22 +71,30 @@ void compute_batch_target(RowBatch& batch) {
 }
 
 template <class F>
-void for_each_vector(const double* hi, const double* lo, std::int64_t count, double* out_hi,
-                     double* out_lo, F f) {
-  for (std::int64_t n = 0; n < count; n += kLanes) {
-    const Pair result = f(Pair{hn::LoadU(Tag(), hi + n), hn::LoadU(Tag(), lo + n)});
-    hn::StoreU(result.hi, Tag(), out_hi + n);
-    hn::StoreU(result.lo, Tag(), out_lo + n);
+void for_each_eight(const double* hi, const double* lo, std::int64_t count, double* out_hi,
+                    double* out_lo, F f) {
+  for (std::int64_t first = 0; first < count; first += kVirtualLanes) {
+    Pair x[kVirtualVectors];
+    for (int n = 0; n < kVirtualVectors; ++n) {
+      x[n] = {hn::LoadU(Tag(), hi + first + n * kLanes), hn::LoadU(Tag(), lo + first + n * kLanes)};
+    }
+    f(x);
+    for (int n = 0; n < kVirtualVectors; ++n) {
+      hn::StoreU(x[n].hi, Tag(), out_hi + first + n * kLanes);
+      hn::StoreU(x[n].lo, Tag(), out_lo + first + n * kLanes);
+    }
   }
 }
 void exp_target(const double* hi, const double* lo, std::int64_t count, double* out_hi,
                 double* out_lo) {
-  for_each_vector(hi, lo, count, out_hi, out_lo, [](Pair x) { return exp_dd(exp_table(), x); });
+  for_each_eight(hi, lo, count, out_hi, out_lo,
+                 [](Pair(&x)[kVirtualVectors]) { exp_dd(exp_table(), x); });
 }
 void tanh_target(const double* hi, const double* lo, std::int64_t count, double* out_hi,
                  double* out_lo) {
-  for_each_vector(hi, lo, count, out_hi, out_lo,
-                  [](Pair x) { return tanh_of_magnitude(exp_table(), x); });
+  for_each_eight(hi, lo, count, out_hi, out_lo, [](Pair(&x)[kVirtualVectors]) {
+    for (Pair& each : x) each = tanh_of_magnitude(exp_table(), each);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -171,16 +171,17 @@ HWY_NOINLINE void score_subtile(const RowBatch& batch, const ScoreConstants& con
   const double* k = head.k.data() + subtile * head.head_dim * kSubtileKeys;
   alignas(64) double magnitudes[kRows * kSubtileKeys];
   alignas(64) double high[kRows * kSubtileKeys], low[kRows * kSubtileKeys];
-  dot_magnitudes<kRows>(batch.q_magnitude.data() + row, batch.rows, k, head.head_dim,
-                        batch.dot_underflow, magnitudes);
+  dot_magnitudes<kRows>(batch.q_magnitude.data() + row, batch.rows, k, head.head_dim, magnitudes);
   dot_products<kRows, kTight>(batch.q.data() + row, batch.rows, k, head.head_dim,
                               constants.low_grid, magnitudes, high, low);
   for (int r = 0; r < kRows; ++r) {
     if (batch.row[row + r].truth == nullptr) continue;
     for (int column = 0; column < kSubtileKeys; column += kLanes) {
       const int at = r * kSubtileKeys + column;
+      const Vec magnitude =
+          hn::Add(load(magnitudes + at), broadcast(batch.row[row + r].dot_underflow));
       finish_scores(batch, constants, tile, row + r, first + column,
-                    {load(high + at), load(low + at)}, load(magnitudes + at));
+                    {load(high + at), load(low + at)}, magnitude);
     }
   }
 }

@@ -76,8 +76,8 @@ bool vectors_agree() {
 
 void arithmetic_self_test() {
   require(rounds_to_nearest_even(), "the rounding mode is not to nearest, ties to even");
-  require(keeps_subnormal_results(), "subnormal results are flushed to zero");
   require(reads_subnormal_operands(), "subnormal operands are read as zero");
+  require(keeps_subnormal_results(), "subnormal results are flushed to zero");
   require(does_not_contract(), "products and sums are contracted");
   require(does_not_reassociate(), "additions are reassociated");
   require(fuses_with_one_rounding(), "std::fma rounds twice");

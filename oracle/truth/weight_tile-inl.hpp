@@ -43,15 +43,10 @@ struct WeightSums {
   Vec excess, failed;  // largest score excess; not zero where a bound does not hold
 };
 
-/// One vector of weights: reads the words of the score, writes those of the weight.
-HWY_INLINE void weigh(const ExpTable& table, Vec maximum, double* high, double* low, double* error,
-                      WeightSums& sums, int lane_group) {
-  const Vec nothing = broadcast(-std::numeric_limits<double>::infinity());
-  const Pair score{load(high), load(low)};
-  const Vec score_error = load(error);
-  const Mask visible = hn::Not(hn::Eq(score.hi, nothing));  // NaN counts as visible
-  const Exponent x =
-      exponent_of({hn::IfThenElse(visible, score.hi, maximum), score.lo}, score_error, maximum);
+/// Checks the bounds of one vector of exponents and gathers what they say about the row.
+/// Returns which weights are to be computed; the other visible ones leave their bound behind.
+HWY_INLINE Mask judge_exponents(Pair score, Vec score_error, Mask visible, const Exponent& x,
+                                Vec& error, WeightSums& sums) {
   const Mask kept = hn::And(visible, hn::Ge(x.value.hi, broadcast(bounds::kExpLowest)));
   // A bound fails where the exponent is not known well, unless the weight is surely negligible.
   const Mask known = hn::Or(hn::Le(x.error, broadcast(bounds::kLargestExponentError)),
@@ -60,22 +55,46 @@ HWY_INLINE void weigh(const ExpTable& table, Vec maximum, double* high, double* 
   const Mask sound = hn::And(known, hn::Le(x.value.hi, broadcast(1)));
   sums.failed =
       hn::Or(sums.failed, hn::IfThenElseZero(visible, hn::IfThenZeroElse(sound, broadcast(1))));
-  const Vec argument = hn::Min(hn::Max(x.value.hi, broadcast(bounds::kExpLowest)), broadcast(1));
-  const Pair weight = exp_dd(table, {argument, hn::IfThenElseZero(kept, x.value.lo)});
-  const Vec weight_high = hn::IfThenElseZero(kept, weight.hi);
-  sums.mass[lane_group] = hn::Add(sums.mass[lane_group], weight_high);
-  // A visible key whose weight is dropped leaves the bound of that weight behind.
-  const Vec lost = hn::IfThenElseZero(visible, broadcast(bounds::kDroppedWeight));
-  sums.error[lane_group] =
-      hn::Add(sums.error[lane_group],
-              hn::IfThenElse(kept, hn::Mul(weight_high, weight_error(x.value.hi, x.error)), lost));
+  error = hn::Add(error,
+                  hn::IfThenElseZero(hn::AndNot(kept, visible), broadcast(bounds::kDroppedWeight)));
   // |score - s| <= |low word| + error; what exceeds 2^-53 |score| (Lemma 18).
   const Vec covered = hn::Mul(hn::Abs(score.hi), broadcast(bounds::kUnit * (1 - 0x1p-50)));
   const Vec excess = hn::Add(score_error, hn::Sub(hn::Abs(score.lo), covered));
   sums.excess = hn::Max(sums.excess, hn::IfThenElseZero(visible, excess));
-  store(hn::IfThenElse(visible, x.value.hi, nothing), high);
-  store(hn::IfThenElseZero(kept, weight.lo), low);
-  store(weight_high, error);
+  return kept;
+}
+
+/// Eight weights: reads the words of the score, writes those of the weight.
+HWY_INLINE void weigh(const ExpTable& table, Vec reference, double* high, double* low,
+                      double* error, WeightSums& sums) {
+  const Vec nothing = broadcast(-std::numeric_limits<double>::infinity());
+  Pair weight[kVirtualVectors];
+  Vec relative_error[kVirtualVectors], kept_ones[kVirtualVectors];
+  for (int n = 0; n < kVirtualVectors; ++n) {
+    const int at = n * kLanes;
+    const Pair score{load(high + at), load(low + at)};
+    const Vec score_error = load(error + at);
+    const Mask visible = hn::Not(hn::Eq(score.hi, nothing));  // NaN counts as visible
+    const Exponent x = exponent_of({hn::IfThenElse(visible, score.hi, reference), score.lo},
+                                   score_error, reference);
+    const Mask kept = judge_exponents(score, score_error, visible, x, sums.error[n], sums);
+    store(hn::IfThenElse(visible, x.value.hi, nothing), high + at);
+    kept_ones[n] = hn::IfThenElseZero(kept, broadcast(1));
+    relative_error[n] = weight_error(x.value.hi, x.error);
+    weight[n] = {hn::Min(hn::Max(x.value.hi, broadcast(bounds::kExpLowest)), broadcast(1)),
+                 hn::IfThenElseZero(kept, x.value.lo)};
+  }
+  exp_dd(table, weight);
+  for (int n = 0; n < kVirtualVectors; ++n) {
+    const int at = n * kLanes;
+    const Mask kept = hn::Ne(kept_ones[n], hn::Zero(Tag()));
+    const Vec weight_high = hn::IfThenElseZero(kept, weight[n].hi);
+    sums.mass[n] = hn::Add(sums.mass[n], weight_high);
+    sums.error[n] =
+        hn::Add(sums.error[n], hn::IfThenElseZero(kept, hn::Mul(weight_high, relative_error[n])));
+    store(hn::IfThenElseZero(kept, weight[n].lo), low + at);
+    store(weight_high, error + at);
+  }
 }
 
 /// Copies a tile's numbers to an array of the row, as far as the row reaches.
@@ -100,11 +119,9 @@ HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r) {
     for (int n = 0; n < kVirtualVectors; ++n) sums.mass[n] = sums.error[n] = hn::Zero(Tag());
     sums.excess = sums.failed = hn::Zero(Tag());
     for (int at = 0; at < kTileKeys; at += kVirtualLanes) {
-      for (int n = 0; n < kVirtualVectors; ++n) {
-        const int key = at + n * kLanes;
-        weigh(*batch.table, broadcast(row.reference), high + key, low + key, error + key, sums, n);
-      }
+      weigh(*batch.table, broadcast(row.reference), high + at, low + at, error + at, sums);
     }
+    ++row.tiles;
     mass = sum_of_lanes(sums.mass) * bounds::kUpFew;
     mass_error = sum_of_lanes(sums.error) * bounds::kUpFew + bounds::kTileUnderflow;
     row.score_excess = std::max(row.score_excess, hn::GetLane(hn::MaxOfLanes(Tag(), sums.excess)));
@@ -143,7 +160,8 @@ HWY_INLINE void add_columns(const RowBatch& batch, std::int64_t tile, int row,
     const Vec mass_error = broadcast(batch.mass_error.data()[batch.mass_index(tile, row + r)]);
     for (int n = 0; n < kStep; ++n) {
       const Vec largest = load(v_max + n * kLanes);
-      const Mask none = hn::Eq(largest, hn::Zero(Tag()));
+      // Nothing is added to the magnitude of a column of zeros, or by a tile without weight.
+      const Mask none = hn::Eq(hn::Min(largest, mass_error), hn::Zero(Tag()));
       const Vec magnitude =
           hn::IfThenZeroElse(none, hn::Add(hn::Mul(hn::Mul(mass, largest), broadcast(bounds::kUp)),
                                            broadcast(bounds::kSumUnderflow)));
@@ -207,7 +225,7 @@ HWY_INLINE void add_tile(const RowBatch& batch, std::int64_t tile) {
   }
 }
 
-/// Multiplies the sums of row r by exp(old - new) when a block raises its reference (Lemma 16a).
+/// Multiplies the sums of row r by exp(old - new) when a block raises its reference (Lemma 21).
 HWY_NOINLINE void change_reference(const RowBatch& batch, int r, double from, double to) {
   const Exponent x =
       exponent_of({broadcast(from), hn::Zero(Tag())}, hn::Zero(Tag()), broadcast(to));

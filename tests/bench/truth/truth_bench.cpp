@@ -75,16 +75,18 @@ int main(int argc, char** argv) {
   do {
     runs.push_back(certify_head(owned.problem, precision));
   } while (runs.size() < 3 || (runs.size() < 101 && cpu_seconds() < budget));
-  std::sort(runs.begin(), runs.end(), [](const Timing& a, const Timing& b) {
-    return a.pack + a.rows < b.pack + b.rows;
-  });
+  std::sort(runs.begin(), runs.end(),
+            [](const Timing& a, const Timing& b) { return a.pack + a.rows < b.pack + b.rows; });
   const Timing& median = runs[runs.size() / 2];
   const double pairs = static_cast<double>(shape.queries) * static_cast<double>(shape.keys);
-  std::printf("{\"target\": \"%s\", \"precision\": \"%s\", \"queries\": %ld, \"keys\": %ld, \"dim\": %ld, "
-              "\"pack\": %.6f, \"rows\": %.6f, \"seconds\": %.6f, \"best\": %.6f, \"ns_per_pair\": %.2f, \"radius\": %.3g}\n",
-              oracle::simd_target().c_str(), precision == oracle::Precision::tight ? "tight" : "fast",
-              static_cast<long>(shape.queries), static_cast<long>(shape.keys),
-              static_cast<long>(shape.head_dim), median.pack, median.rows, median.pack + median.rows,
-              runs.front().pack + runs.front().rows, (runs.front().pack + median.rows) / pairs * 1e9, median.largest_radius);
+  std::printf(
+      "{\"target\": \"%s\", \"precision\": \"%s\", \"queries\": %ld, \"keys\": %ld, \"dim\": %ld, "
+      "\"pack\": %.6f, \"rows\": %.6f, \"seconds\": %.6f, \"best\": %.6f, \"ns_per_pair\": %.2f, "
+      "\"radius\": %.3g}\n",
+      oracle::simd_target().c_str(), precision == oracle::Precision::tight ? "tight" : "fast",
+      static_cast<long>(shape.queries), static_cast<long>(shape.keys),
+      static_cast<long>(shape.head_dim), median.pack, median.rows, median.pack + median.rows,
+      runs.front().pack + runs.front().rows, (runs.front().pack + median.rows) / pairs * 1e9,
+      median.largest_radius);
   return 0;
 }

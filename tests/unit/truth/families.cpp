@@ -237,8 +237,8 @@ void add_extras(const Shape& shape, Random& random, OwnedProblem& owned) {
   }
 }
 
-/// NaN and infinity in every key no query sees (PAD-LEAK): nothing of the answer may change.
-void poison(OwnedProblem& owned) {
+/// Overwrites every key that no query sees (PAD-LEAK): nothing of the answer may change.
+void poison(double value, OwnedProblem& owned) {
   Problem& problem = owned.problem;
   for (std::int64_t b = 0; b < problem.batches; ++b) {
     for (std::int64_t kv = 0; kv < problem.kv_heads; ++kv) {
@@ -251,8 +251,9 @@ void poison(OwnedProblem& owned) {
         }
         if (seen) continue;
         for (Tensor* tensor : {&problem.k, &problem.v}) {
-          encode(tensor->dtype, std::numeric_limits<double>::quiet_NaN(),
-                 const_cast<std::byte*>(tensor->address(b, kv, j, 0)));
+          for (std::int64_t d = 0; d < tensor->shape[3]; ++d) {
+            encode(tensor->dtype, value, const_cast<std::byte*>(tensor->address(b, kv, j, d)));
+          }
         }
       }
     }
@@ -304,7 +305,7 @@ OwnedProblem make_problem(Family family, const Shape& shape, std::uint64_t seed)
                            {shape.batches, shape.kv_heads, shape.keys, shape.value_dim}, numbers.v);
   add_positions(shape, random, owned);
   add_extras(shape, random, owned);
-  if (shape.poison) poison(owned);
+  if (shape.poison) poison(shape.poison_value, owned);
   return owned;
 }
 

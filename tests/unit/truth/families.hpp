@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <random>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,9 @@ struct Shape {
   oracle::DType q_type = oracle::DType::f32, kv_type = oracle::DType::f32;
   bool causal = false, window = false, mask = false, bias = false, finite_mask_bias = false;
   bool alibi = false, sinks = false, key_lengths = false, documents = false, factors = false;
-  bool permuted_positions = false, poison = false;
+  bool permuted_positions = false;
+  bool poison = false;  // poison_value in every key that no query sees
+  double poison_value = std::numeric_limits<double>::quiet_NaN();
   double softcap = 0;
   double scale = 0;  // 0: the default, 1/sqrt(D)
 };
