@@ -18,6 +18,9 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "style"))
+import sources  # noqa: E402
+
 ROOT = HERE.parent.parent
 COPY = ROOT / "build/mutants/source"
 BUILD = ROOT / "build/mutants/build"
@@ -50,12 +53,9 @@ def mismatches(mutants):
 
 def copy_sources():
     """Brings the copy up to date; unchanged files keep their time, so that little is rebuilt."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
-                            capture_output=True, text=True, check=True).stdout
-    for path in filter(None, listed.split("\0")):
+    for path in sources.files(ROOT):
         source, target = ROOT / path, COPY / path
-        if source.is_file() and not (target.is_file()
-                                     and target.read_bytes() == source.read_bytes()):
+        if not (target.is_file() and target.read_bytes() == source.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
 

@@ -10,12 +10,12 @@ an error too.
 import json
 import pathlib
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import cpp_text  # noqa: E402
 import includes  # noqa: E402
+import sources  # noqa: E402
 
 CPP = {".hpp", ".cpp", ".h", ".c", ".cu", ".cuh"}
 CODE = CPP | {".py", ".sh", ".cmake"}
@@ -37,13 +37,6 @@ TOLERANCE = re.compile(
 FUNCTION = re.compile(
     r"( *)(?!(?:namespace|struct|class|enum|union|extern|if|for|while|switch|else|do|try)\b)"
     r"[\w~:&*<>\[\]].*[)\w>&]\s*(?:->.*)?\{\s*$")
-
-
-def source_files(root):
-    """Tracked files and new ones that git does not ignore, as paths relative to `root`."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=root,
-                            capture_output=True, text=True, check=True).stdout
-    return sorted(p for p in set(listed.split("\0")) if p and (root / p).is_file())
 
 
 def is_code(path):
@@ -120,7 +113,7 @@ def check_folders(paths):
 
 def violations(root):
     """All violations as (path, line, rule, message)."""
-    paths = source_files(root)
+    paths = sources.files(root)
     yield from check_folders(set(paths))
     for path in paths:
         try:
@@ -163,7 +156,8 @@ def main(root):
     rest = list(excused(violations(root), excuses, root))
     for path, line, rule, message in rest:
         print(f"{path}:{line}: {rule}: {message}")
-    print(f"style: {len(source_files(root))} files, {len(rest)} violations, {len(excuses)} excuses")
+    count = len(sources.files(root))
+    print(f"style: {count} files, {len(rest)} violations, {len(excuses)} excuses")
     return 1 if rest else 0
 
 

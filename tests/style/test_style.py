@@ -93,6 +93,12 @@ class Rules(TreeCase):
             self.expect("tests/a.cpp", f"// A.\n{line}\n")
         self.expect("oracle/contract/a.cpp", "// A.\nif (error < 1e-6) return;\n")
 
+    def test_without_git_every_file_counts(self):
+        root = self.tree({"docs/a.md": "See /tmp/x.\n", "build/b.md": "See /tmp/x.\n"})
+        (root / ".git").rename(root / "no-git")
+        self.assertEqual([p for p, _, rule, _ in style.violations(root) if rule == "word"],
+                         ["docs/a.md"])
+
     def test_folder_without_readme(self):
         found = self.found({"oracle/case/a.hpp": CLEAN, "docs/README.md": ""}, readmes=False)
         self.assertEqual(found, [("oracle", "readme"), ("oracle/case", "readme")])

@@ -66,9 +66,9 @@ class WeaveCase(unittest.TestCase):
         (self.root / path).write_text(text.replace(old, new), encoding="utf-8")
 
     def problems(self, fix=False):
-        sources = weave.Sources(self.root, self.root / "bin")
+        originals = weave.Originals(self.root, self.root / "bin")
         pages = ["page.md", "docs/math.md"]
-        return [what for _, _, what in weave.weave(self.root, pages, sources, fix)]
+        return [what for _, _, what in weave.weave(self.root, pages, originals, fix)]
 
     def expect(self, path, old, new, *words):
         """One edit of a true tree gives exactly one difference, which says these words."""

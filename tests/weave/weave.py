@@ -21,9 +21,11 @@ import subprocess
 import sys
 import textwrap
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "style")]
 import links  # noqa: E402
 import equations  # noqa: E402
+import sources  # noqa: E402
 
 DIRECTIVE = re.compile(r"\s*<!-- (code|output|sample): (.+?) -->\s*$")
 VALUE = re.compile(r"<!-- value: (.+?) -->(.*?)<!-- /value -->")
@@ -37,7 +39,7 @@ class Wrong(Exception):
     """What is wrong at one place of a page."""
 
 
-class Sources:
+class Originals:
     """Regions of files and outputs of commands, each fetched once."""
 
     def __init__(self, root, programs, run=True):
@@ -97,7 +99,7 @@ def directive_above(lines, first):
     return (above, found[1], found[2]) if found else None
 
 
-def weave_blocks(page, lines, sources, report):
+def weave_blocks(lines, originals, report):
     """Compares each block with its source; returns the lines with fresh blocks."""
     fresh, copied, used = [], 0, set()
     for first, last, language, indent in fenced_blocks(lines):
@@ -114,9 +116,9 @@ def weave_blocks(page, lines, sources, report):
             used.add(number)
             try:
                 if kind == "code":
-                    body = textwrap.indent(sources.region(argument), indent).splitlines()
-                elif kind == "output" and sources.run:
-                    body = textwrap.indent(sources.output(argument), indent).splitlines()
+                    body = textwrap.indent(originals.region(argument), indent).splitlines()
+                elif kind == "output" and originals.run:
+                    body = textwrap.indent(originals.output(argument), indent).splitlines()
             except Wrong as wrong:
                 report(number, str(wrong))
             if body != lines[first + 1:last]:
@@ -128,13 +130,13 @@ def weave_blocks(page, lines, sources, report):
     return fresh + lines[copied:]
 
 
-def weave_values(lines, sources, report):
+def weave_values(lines, originals, report):
     """Compares each inline value with what its command prints; returns the fresh lines."""
     fresh = list(lines)
     for number, line in links.prose(lines):
         def replace(match):
             try:
-                value = sources.output(match[1]) if sources.run else match[2]
+                value = originals.output(match[1]) if originals.run else match[2]
             except Wrong as wrong:
                 report(number - 1, str(wrong))
                 return match[0]
@@ -147,12 +149,10 @@ def weave_values(lines, sources, report):
 
 def pages_of(root):
     """The Markdown files of the project."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=root,
-                            capture_output=True, text=True, check=True).stdout
-    return sorted(p for p in set(listed.splitlines()) if (root / p).is_file())
+    return [path for path in sources.files(root) if path.endswith(".md")]
 
 
-def weave(root, pages, sources, fix=False):
+def weave(root, pages, originals, fix=False):
     """Checks (and with `fix` rewrites) the pages; returns the differences that are left."""
     problems = []
     for page in pages:
@@ -164,7 +164,7 @@ def weave(root, pages, sources, fix=False):
             if not (fix and fixable):
                 found.append((page, line + 1, what))
         try:
-            fresh = weave_values(weave_blocks(page, lines, sources, report), sources, report)
+            fresh = weave_values(weave_blocks(lines, originals, report), originals, report)
         except Wrong as wrong:
             report(0, str(wrong))
             fresh = lines
@@ -186,7 +186,7 @@ def main():
     root = options.root.resolve()
     programs = (options.bin or root / "build/bin").resolve()
     pages = options.pages or pages_of(root)
-    problems = weave(root, pages, Sources(root, programs, not options.no_run), options.fix)
+    problems = weave(root, pages, Originals(root, programs, not options.no_run), options.fix)
     for page, line, what in problems:
         print(f"{page}:{line}: {what}")
     print(f"weave: {len(pages)} pages, {len(problems)} differences")
