@@ -1,4 +1,4 @@
-// Storage types: names, exact decoding, rounding and encoding on the bit patterns (dtype.hpp). No
+// Storage types: names, rounding and encoding on the bit patterns (dtype.hpp; decode.cpp decodes). No
 // floating-point operation here rounds, so nothing here depends on the floating-point environment.
 #include "oracle/case/dtype.hpp"
 
@@ -7,7 +7,8 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
-#include <limits>
+
+#include "oracle/case/binary64.hpp"
 
 namespace ringproof::oracle {
 namespace {
@@ -15,132 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 9> kNames{"F64",     "F32",  "F16", "BF16", "F8_E4M3",
                                                  "F8_E5M2", "BOOL", "I32", "I64"};
 
-constexpr std::array<Format, 6> kFormats{{
-    {53, -1022, std::numeric_limits<double>::max(), true},
-    {24, -126, 0x1.fffffep127, true},
-    {11, -14, 65504.0, true},
-    {8, -126, 0x1.fep127, true},
-    {4, -6, 448.0, false},
-    {3, -14, 57344.0, true},
-}};
-
-constexpr std::uint64_t kSignBit = 1ULL << 63;
-constexpr std::uint64_t kInfinity = 0x7ffULL << 52;
-constexpr std::uint64_t kQuietNaN = 0x7ff8ULL << 48;
-
-constexpr double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
-
-/// Bits of the nonnegative binary64 number m * 2^e; precondition: there is such a number.
-constexpr std::uint64_t compose(std::uint64_t m, int e) {
-  if (m == 0) return 0;
-  const int top = std::bit_width(m) - 1 + e;  // exponent of the leading digit
-  if (top < -1022) return e >= -1074 ? m << (e + 1074) : m >> -(e + 1074);
-  const int shift = 53 - std::bit_width(m);
-  const std::uint64_t aligned = shift >= 0 ? m << shift : m >> -shift;
-  return (static_cast<std::uint64_t>(top + 1023) << 52) | (aligned & ((1ULL << 52) - 1));
-}
-
-/// Exponent bits of the encoding of a float type with a sign bit in front.
-constexpr int exponent_bits(DType type, const Format& format) {
-  return static_cast<int>(8 * size_of(type)) - format.digits;
-}
-
-/// Value of an encoding (any float type): the one place that knows how the formats are laid out.
-constexpr double value_of(DType type, std::uint64_t code) {
-  const Format& format = kFormats[static_cast<std::size_t>(type)];
-  const int field = format.digits - 1;
-  const std::uint64_t fraction = code & ((1ULL << field) - 1);
-  const std::uint64_t last = (1ULL << exponent_bits(type, format)) - 1;
-  const std::uint64_t exponent = (code >> field) & last;
-  const std::uint64_t sign = (code >> (8 * size_of(type) - 1)) != 0 ? kSignBit : 0;
-  if (exponent == last) {
-    if (format.has_infinity) return from_bits(sign | (fraction == 0 ? kInfinity : kQuietNaN));
-    if (fraction == (1ULL << field) - 1) return from_bits(sign | kQuietNaN);
-  }
-  const int lowest = format.min_exponent - field;
-  if (exponent == 0) return from_bits(sign | compose(fraction, lowest));
-  return from_bits(sign |
-                   compose(fraction | (1ULL << field), lowest + static_cast<int>(exponent) - 1));
-}
-
-template <DType type>
-constexpr std::array<double, 256> table_of() {
-  std::array<double, 256> values{};
-  for (std::uint64_t code = 0; code < 256; ++code) values[code] = value_of(type, code);
-  return values;
-}
-constexpr auto kE4M3 = table_of<DType::f8_e4m3>();
-constexpr auto kE5M2 = table_of<DType::f8_e5m2>();
-
-template <class Integer>
-Integer load(const std::byte* address) {
-  Integer value;
-  std::memcpy(&value, address, sizeof value);
-  return value;
-}
-
-/// Normal binary32 numbers need only their exponent moved; the rest takes the general way.
-inline double value_of_f32(std::uint32_t code) {
-  const std::uint32_t exponent = (code >> 23) & 0xff;
-  if (exponent == 0 || exponent == 0xff) return value_of(DType::f32, code);
-  return from_bits((static_cast<std::uint64_t>(code >> 31) << 63) |
-                   ((static_cast<std::uint64_t>(code & 0x7fffffff) << 29) + (896ULL << 52)));
-}
-
-inline double value_of_f16(std::uint16_t code) {
-  const std::uint32_t exponent = (code >> 10) & 0x1f;
-  if (exponent == 0 || exponent == 0x1f) return value_of(DType::f16, code);
-  return from_bits((static_cast<std::uint64_t>(code >> 15) << 63) |
-                   ((static_cast<std::uint64_t>(code & 0x7fff) << 42) + (1008ULL << 52)));
-}
-
-template <DType type>
-inline double decode_one(const std::byte* address) {
-  if constexpr (type == DType::f64) return load<double>(address);
-  if constexpr (type == DType::f32) return value_of_f32(load<std::uint32_t>(address));
-  if constexpr (type == DType::f16) return value_of_f16(load<std::uint16_t>(address));
-  if constexpr (type == DType::bf16) {
-    return value_of_f32(static_cast<std::uint32_t>(load<std::uint16_t>(address)) << 16);
-  }
-  if constexpr (type == DType::f8_e4m3) return kE4M3[load<std::uint8_t>(address)];
-  if constexpr (type == DType::f8_e5m2) return kE5M2[load<std::uint8_t>(address)];
-  if constexpr (type == DType::boolean) return load<std::uint8_t>(address) != 0 ? 1.0 : 0.0;
-  if constexpr (type == DType::i32) return load<std::int32_t>(address);
-  if constexpr (type == DType::i64) return static_cast<double>(load<std::int64_t>(address));
-}
-
-template <DType type>
-void decode_loop(const std::byte* first, std::int64_t stride, std::int64_t count, double* out) {
-  constexpr auto bytes = static_cast<std::int64_t>(size_of(type));
-  for (std::int64_t n = 0; n < count; ++n) out[n] = decode_one<type>(first + n * stride * bytes);
-}
-
-/// Calls `f.template operator()<type>()`: the one switch from a run-time type to a compile-time
-/// one.
-template <class F>
-decltype(auto) dispatch(DType type, F&& f) {
-  switch (type) {
-    case DType::f64:
-      return f.template operator()<DType::f64>();
-    case DType::f32:
-      return f.template operator()<DType::f32>();
-    case DType::f16:
-      return f.template operator()<DType::f16>();
-    case DType::bf16:
-      return f.template operator()<DType::bf16>();
-    case DType::f8_e4m3:
-      return f.template operator()<DType::f8_e4m3>();
-    case DType::f8_e5m2:
-      return f.template operator()<DType::f8_e5m2>();
-    case DType::boolean:
-      return f.template operator()<DType::boolean>();
-    case DType::i32:
-      return f.template operator()<DType::i32>();
-    case DType::i64:
-      break;
-  }
-  return f.template operator()<DType::i64>();
-}
+using namespace bits;
 
 enum class Direction { nearest, away, toward_zero };
 
@@ -244,22 +120,6 @@ double Format::smallest() const { return from_bits(compose(1, min_exponent - dig
 const Format& format_of(DType type) {
   assert(is_float(type));
   return kFormats[static_cast<std::size_t>(type)];
-}
-
-double decode(DType type, const std::byte* address) {
-  return dispatch(type, [&]<DType t>() { return decode_one<t>(address); });
-}
-
-void decode_row(DType type, const std::byte* first, std::int64_t stride, std::int64_t count,
-                double* out) {
-  dispatch(type, [&]<DType t>() { decode_loop<t>(first, stride, count, out); });
-}
-
-std::int64_t decode_integer(DType type, const std::byte* address) {
-  if (type == DType::i64) return load<std::int64_t>(address);
-  if (type == DType::i32) return load<std::int32_t>(address);
-  assert(type == DType::boolean);
-  return load<std::uint8_t>(address) != 0 ? 1 : 0;
 }
 
 void encode(DType type, double value, std::byte* address) {

@@ -157,18 +157,25 @@ void visible_row(const Problem& problem, std::int64_t b, std::int64_t h, std::in
   const Keys keys = keys_of(problem, b);
   const std::int32_t document = problem.document_q[query];
   const PositionSpan span = position_span(problem.spec, problem.position_q[query]);
-  const std::int64_t count = range.size();
   const std::int64_t known =
-      document < 0 ? 0 : std::clamp<std::int64_t>(keys.length - range.first, 0, count);
-  const std::int64_t* position = keys.position + range.first;
-  const std::int32_t* documents = keys.document + range.first;
-  for (std::int64_t n = 0; n < known; ++n) {
-    out[n] = static_cast<std::uint8_t>(static_cast<unsigned>(documents[n] == document) &
-                                       static_cast<unsigned>(position[n] >= span.low) &
-                                       static_cast<unsigned>(position[n] <= span.high));
+      document < 0 ? 0 : std::clamp<std::int64_t>(keys.length - range.first, 0, range.size());
+  if (known > 0 && !problem.key_runs.empty()) {
+    std::fill(out, out + known, std::uint8_t{0});
+    for (const KeyRun& run : problem.key_runs[static_cast<std::size_t>(b)]) {
+      if (run.document != document) continue;
+      const KeyRange part = clip(keys, run, span);
+      const std::int64_t first = std::max(part.first, range.first);
+      const std::int64_t last = std::min(part.last, range.first + known);
+      if (first < last) std::fill(out + (first - range.first), out + (last - range.first), 1);
+    }
+  } else {
+    for (std::int64_t n = 0; n < known; ++n) {
+      out[n] = static_cast<std::uint8_t>(inside(keys, span, document, range.first + n));
+    }
   }
-  std::fill(out + known, out + count, std::uint8_t{0});
-  if (problem.mask && known > 0) {
+  std::fill(out + known, out + range.size(), std::uint8_t{0});
+  if (known == 0) return;
+  if (problem.mask) {
     const std::byte* mask = problem.mask.address(b, h, i, range.first);
     const std::int64_t stride = problem.mask.stride[3];
     for (std::int64_t n = 0; n < known; ++n) {
@@ -176,7 +183,7 @@ void visible_row(const Problem& problem, std::int64_t b, std::int64_t h, std::in
           out[n] & static_cast<std::uint8_t>(mask[n * stride] != std::byte{0}));
     }
   }
-  if (problem.bias && known > 0) {
+  if (problem.bias) {
     hide_minus_infinity(problem.bias.dtype, problem.bias.address(b, h, i, range.first),
                         problem.bias.stride[3], known, out);
   }

@@ -318,6 +318,31 @@ TEST_CASE("rows decode as their elements do, with any stride") {
   });
 }
 
+TEST_CASE("a row of one element is that element for every code of 16 bits and less") {
+  const unsigned before = _mm_getcsr();
+  for (const DType type : kSmall) {
+    Tally tally;
+    for (const unsigned mode : {before, before | 0x8040U}) {  // with denormals-are-zero, too
+      for (std::uint64_t code = 0; code < codes_of(type); ++code) {
+        std::byte bytes[8];
+        std::memcpy(bytes, &code, sizeof code);
+        double value = 0;
+        _mm_setcsr(mode);
+        decode_row(type, bytes, 1, 1, &value);
+        _mm_setcsr(before);
+        tally.check(same(value, by_formula(type, code)), type, static_cast<double>(code));
+      }
+    }
+    INFO(tally.first);
+    CHECK(tally.failures == 0);
+  }
+  test::property("and for any code of 32 bits", [](std::uint32_t code) {
+    double value = 0;
+    decode_row(DType::f32, reinterpret_cast<const std::byte*>(&code), 1, 1, &value);
+    RC_ASSERT(same(value, static_cast<double>(std::bit_cast<float>(code))));
+  });
+}
+
 TEST_CASE("names of types are those of safetensors, and no others are read") {
   for (int n = 0; n < 9; ++n) {
     const auto type = static_cast<DType>(n);
