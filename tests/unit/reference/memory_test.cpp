@@ -18,9 +18,12 @@ constexpr std::size_t kHeader = alignof(std::max_align_t);
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+namespace {
+
+/// Memory with its size written before it; null if there is none.
+void* take(std::size_t size) noexcept {
   auto* memory = static_cast<std::byte*>(std::malloc(size + kHeader));
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) return nullptr;
   *reinterpret_cast<std::size_t*>(memory) = size;
   ledger.live += static_cast<long>(size);
   ledger.peak = std::max(ledger.peak, ledger.live);
@@ -28,13 +31,32 @@ void* operator new(std::size_t size) {
   return memory + kHeader;
 }
 
-void operator delete(void* pointer) noexcept {
+void* take_or_throw(std::size_t size) {
+  void* memory = take(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void give_back(void* pointer) noexcept {
   if (pointer == nullptr) return;
   auto* memory = static_cast<std::byte*>(pointer) - kHeader;
   ledger.live -= static_cast<long>(*reinterpret_cast<std::size_t*>(memory));
   std::free(memory);
 }
-void operator delete(void* pointer, std::size_t) noexcept { operator delete(pointer); }
+
+}  // namespace
+
+// All forms at once: sanitizers bring their own of those that are left out, and the two do not mix.
+void* operator new(std::size_t size) { return take_or_throw(size); }
+void* operator new[](std::size_t size) { return take_or_throw(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return take(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return take(size); }
+void operator delete(void* pointer) noexcept { give_back(pointer); }
+void operator delete[](void* pointer) noexcept { give_back(pointer); }
+void operator delete(void* pointer, std::size_t) noexcept { give_back(pointer); }
+void operator delete[](void* pointer, std::size_t) noexcept { give_back(pointer); }
+void operator delete(void* pointer, const std::nothrow_t&) noexcept { give_back(pointer); }
+void operator delete[](void* pointer, const std::nothrow_t&) noexcept { give_back(pointer); }
 
 using namespace ringproof::reference;
 

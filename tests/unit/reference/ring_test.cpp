@@ -38,7 +38,8 @@ Answer<Real> ring_answer(const Problem<Real>& problem, const RingPlan& plan) {
 /// Equal bits, so that NaN equals NaN and -0 differs from 0.
 template <class Real>
 bool same_bits(const std::vector<Real>& a, const std::vector<Real>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;
+  if (a.size() != b.size()) return false;
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;
 }
 
 /// A small full problem of one batch: `heads` query heads on `kv_heads` key heads.
