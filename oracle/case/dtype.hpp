@@ -1,7 +1,8 @@
 // The storage types a case file may hold, and exact conversions from and to binary64. Every value
 // of every float type is a binary64 value, so decoding is exact; encoding rounds, and the direction
-// is part of the function's name. All of it is integer arithmetic on bit patterns: neither the
-// processor's rounding mode nor flush-to-zero can change a result.
+// is part of the function's name. All of it is integer arithmetic on bit patterns, or a conversion
+// that is exact in every mode: neither the processor's rounding mode nor flush-to-zero can change a
+// result.
 #pragma once
 
 #include <cstddef>
