@@ -155,3 +155,29 @@ Proof.
 Qed.
 
 End Row.
+
+(* ---------- not vacuous ---------- *)
+
+(* One key, a shared error of 1/4, an underflow of 1/8 and a rounding of every last step: the
+   hypotheses of log_l_small and lse_bound hold together. *)
+Theorem lse_example :
+  let e := Errors (fun _ : unit => / 4) (fun _ => 0) (fun _ => 0) 0 (/ 8) 0 0 0 in
+  let row := [tt] in let w := fun _ : unit => 1 in
+  let l := l_hat row w e 1 2 in
+  Rabs (ln l) <= ln (INR 1) + r row w e + Rabs (1 - 2)
+  /\ Rabs (L_hat row w e 1 2 (/ 8) (/ 8) (/ 8) (/ 8) (/ 8) - L row w 1)
+     <= r row w e + tail (/ 8) (/ 8) (/ 8) (/ 8) (/ 8) 2 (Rabs (ln l)) (Rabs (L row w 1) + r row w
+         e).
+Proof.
+  intros e row w l; assert (some : row <> []) by discriminate.
+  assert (positive : forall k, In k row -> 0 < w k) by (intros; unfold w; lra).
+  assert (inside : within row e e)
+    by (repeat split; cbn; rewrite ?Rabs_R0; try (rewrite Rabs_right); lra).
+  assert (large : 0 < D row w e).
+  { unfold D, p, W, w; cbn; pose proof (exp_at_least (- / 4 - 0)).
+    unfold Rdiv; rewrite !Rplus_0_r, Rinv_1; lra. }
+  split.
+  - apply (log_l_small row w some positive e e inside large); unfold w; [intros; lra|].
+    exists tt; split; [left|]; reflexivity.
+  - apply lse_bound; trivial; try apply Rle_refl; rewrite Rabs_right; lra.
+Qed.

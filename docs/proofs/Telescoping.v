@@ -127,7 +127,6 @@ Qed.
 
 Variables (delta t_c score_j e_j eps_j M M_plus : R).
 Hypothesis delta_small : Rabs delta <= t_c.
-Hypothesis t_c_small : t_c < 1.
 Hypothesis e_j_small : Rabs e_j <= eps_j.
 Hypothesis computed_score : s = (1 + delta) * (score_j + e_j).
 Hypothesis below_M_plus : score_j + eps_j <= M_plus.
@@ -168,6 +167,7 @@ Qed.
 
 (* The difference s - m is computed as (s - m e^rho) e^nu0. *)
 Variables (U rho : R).
+Hypothesis t_c_small : t_c < 1.
 Hypothesis U_nonneg : 0 <= U.
 Hypothesis rho_small : Rabs rho <= U.
 Hypothesis nu0_one_rounding : Rabs nu0 <= U.
@@ -228,4 +228,17 @@ Proof.
     try (rewrite Rabs_R0; lra).
   unfold key_budget in le; rewrite expm1_0, Rmult_0_l, Rmult_0_r, Rplus_0_r in le.
   pose proof (Rabs_pos c); rewrite Ec; f_equal; apply Rabs_bounds in le; lra.
+Qed.
+
+(* A key above its lagging reference, with errors of every kind: all hypotheses of C_filling hold.
+   *)
+Theorem filling_example : let later := [Block (9 / 8) (- / 8) (/ 16)] in exists c_j,
+  key_weight (9 / 16) (/ 2) (/ 8) (/ 16) later
+  = common (/ 2) later (/ 8) 1 * exp (/ 4 - 1) * exp c_j
+  /\ Rabs c_j <= C_j (/ 8) (/ 16) (/ 4) (/ 8) (/ 4) (/ 4) 1 (5 / 4) 1.
+Proof.
+  intros later; apply C_filling with (e_j := / 4); try (rewrite ?Rabs_right; lra).
+  - repeat split; cbn; try (apply Rabs_le); lra.
+  - cbn; lra.
+  - cbn; destruct Req_EM_T; lia.
 Qed.
