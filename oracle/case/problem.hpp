@@ -41,7 +41,9 @@ struct Problem {
   std::vector<std::int64_t> position_q, position_k;  // [B, Nq], [B, Nk]: resolved for every row
   std::vector<std::int32_t> document_q, document_k;  // [B, Nq], [B, Nk]; -1: in no document
   Spec spec;
-  std::vector<std::vector<KeyRun>> key_runs;  // [B] by index_keys(); empty: visible_range scans
+  /// [B], written by index_keys(), which whoever changes positions or documents calls again; empty:
+  /// rows are scanned.
+  std::vector<std::vector<KeyRun>> key_runs;
 
   std::int64_t group() const { return heads / kv_heads; }
   std::int64_t kv_head(std::int64_t h) const { return h / group(); }

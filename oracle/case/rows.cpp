@@ -3,6 +3,7 @@
 #include "oracle/case/rows.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "oracle/case/stored_view.hpp"
 
@@ -61,7 +62,8 @@ struct Reader {
   /// Row boundaries of the packed documents: 0, non-decreasing, N.
   std::vector<std::int64_t> read_boundaries(const Side& side) const {
     const StoredTensor& tensor = *source.find(side.cu_seqlens);
-    if (tensor.shape.size() != 1 || tensor.shape[0] < 1) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // as document numbers
+    if (tensor.shape.size() != 1 || tensor.shape[0] < 1 || tensor.shape[0] > kMost) {
       refuse_tensor(source, side.cu_seqlens, "shape " + text_of(tensor.shape) + " must be [S + 1]");
     }
     auto boundaries = integers(tensor);

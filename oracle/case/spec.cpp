@@ -76,13 +76,13 @@ void read_contract(const SpecEntry& entry, Spec& spec) {
     entry.refuse("a name or an object");
 }
 
-/// A key, what reads it, and whose it is where answer and problem are two files.
+/// A key and what reads it. Keys of the problem can also be compared and copied, for the case that
+/// answer and problem are two files; the others are the answer's.
 struct Key {
   std::string_view name;
   void (*read)(const SpecEntry&, Spec&);
-  bool of_answer = false;  // the problem neither gives nor contradicts it
-  bool (*equal)(const Spec&, const Spec&) = nullptr;   // shared keys only
-  void (*copy)(const Spec& from, Spec& to) = nullptr;  // shared keys only
+  bool (*equal)(const Spec&, const Spec&) = nullptr;
+  void (*copy)(const Spec& from, Spec& to) = nullptr;
 };
 
 template <auto member>
@@ -98,12 +98,12 @@ constexpr void copy(const Spec& from, Spec& to) {
 constexpr std::array<Key, 14> kKeys{{
     {"version", [](const SpecEntry& e, Spec&) { e.integer(1, 1); }},
     {"layout", [](const SpecEntry& e, Spec& s) { s.layout = e.one_of(kLayouts); },
-     false, same<&Spec::layout>, copy<&Spec::layout>},
+     same<&Spec::layout>, copy<&Spec::layout>},
     {"scale", [](const SpecEntry& e, Spec& s) { s.scale = e.number(); },
-     false, same<&Spec::scale>, copy<&Spec::scale>},
+     same<&Spec::scale>, copy<&Spec::scale>},
     {"causal", [](const SpecEntry& e, Spec& s) { s.causal = e.one_of(kCausals); },
-     false, same<&Spec::causal>, copy<&Spec::causal>},
-    {"window", read_window, false,
+     same<&Spec::causal>, copy<&Spec::causal>},
+    {"window", read_window,
      [](const Spec& a, const Spec& b) {
        return a.window_left == b.window_left && a.window_right == b.window_right;
      },
@@ -111,16 +111,16 @@ constexpr std::array<Key, 14> kKeys{{
        to.window_left = from.window_left;
        to.window_right = from.window_right;
      }},
-    {"softcap", read_softcap, false, same<&Spec::softcap>, copy<&Spec::softcap>},
+    {"softcap", read_softcap, same<&Spec::softcap>, copy<&Spec::softcap>},
     {"empty_row", [](const SpecEntry& e, Spec& s) { s.empty_row = e.one_of(kEmptyRows); },
-     false, same<&Spec::empty_row>, copy<&Spec::empty_row>},
-    {"lse_base", read_base, true},
-    {"contract", read_contract, true},
-    {"ranks", [](const SpecEntry& e, Spec& s) { s.ranks = e.integer(1, kMostRanks); }, true},
-    {"ring", [](const SpecEntry& e, Spec& s) { s.ring = read_ring(e); }, true},
-    {"problem", [](const SpecEntry& e, Spec& s) { s.problem = e.file_name(); }, true},
-    {"problem_sha256", [](const SpecEntry& e, Spec& s) { s.problem_sha256 = e.sha256(); }, true},
-    {"about", [](const SpecEntry& e, Spec&) { e.object(); }, true},
+     same<&Spec::empty_row>, copy<&Spec::empty_row>},
+    {"lse_base", read_base},
+    {"contract", read_contract},
+    {"ranks", [](const SpecEntry& e, Spec& s) { s.ranks = e.integer(1, kMostRanks); }},
+    {"ring", [](const SpecEntry& e, Spec& s) { s.ring = read_ring(e); }},
+    {"problem", [](const SpecEntry& e, Spec& s) { s.problem = e.file_name(); }},
+    {"problem_sha256", [](const SpecEntry& e, Spec& s) { s.problem_sha256 = e.sha256(); }},
+    {"about", [](const SpecEntry& e, Spec&) { e.object(); }},
 }};
 // clang-format on
 

@@ -2,6 +2,7 @@
 // key. Private to spec.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -104,10 +105,12 @@ struct SpecEntry {
     return value.get<std::string>();
   }
 
-  /// A file beside the answer: a name that cannot lead elsewhere.
+  /// A file beside the answer: a name that cannot lead elsewhere, nor act on a terminal.
   std::string file_name() const {
     std::string file = text();
-    const bool plain = file.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+    const bool plain = std::none_of(file.begin(), file.end(), [](unsigned char c) {
+      return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
+    });
     if (!plain || file == "." || file == "..") refuse("a plain file name without a path");
     return file;
   }

@@ -139,6 +139,7 @@ TEST_CASE("types and ranges are checked, and the message names the key") {
       {"problem", "\"..\""},
       {"problem", "\"\""},
       {"problem", "\"a\\u0000b\""},
+      {"problem", "\"\\u001b[2J\""},
       {"problem_sha256", "\"abc\""},
       {"problem_sha256", "7"},
       {"about", "\"text\""},
