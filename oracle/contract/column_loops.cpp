@@ -31,19 +31,27 @@ HWY_INLINE void ForColumns(std::int64_t columns, const Group& group) {
   for (; c < columns; ++c) group(single, c);
 }
 
+/// Some consecutive visible keys and where their values lie.
 struct Chunk {
-  const ValueRows& rows;
-  std::int64_t first, last;
-  const double* row(std::int64_t k) const { return rows.values + rows.index[k] * rows.stride; }
+  std::int64_t first, last, columns;
+  const double* rows[kChunk];
+
+  Chunk(const ValueRows& of, std::int64_t begin, std::int64_t end)
+      : first(begin), last(std::min(begin + kChunk, end)), columns(of.columns) {
+    for (std::int64_t k = first; k < last; ++k) {
+      rows[k - first] = of.values + of.index[k] * of.stride;
+    }
+  }
+  std::int64_t size() const { return last - first; }
 };
 
 void RangeOf(const Chunk& chunk, ColumnRange& out) {
-  ForColumns(chunk.rows.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
+  ForColumns(chunk.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
     auto sum = hn::LoadU(tag, out.sum.data() + c), abs_sum = hn::LoadU(tag, out.abs_sum.data() + c);
     auto largest = hn::LoadU(tag, out.largest.data() + c);
     auto smallest = hn::LoadU(tag, out.smallest.data() + c);
-    for (std::int64_t k = chunk.first; k < chunk.last; ++k) {
-      const auto v = hn::LoadU(tag, chunk.row(k) + c);
+    for (std::int64_t k = 0; k < chunk.size(); ++k) {
+      const auto v = hn::LoadU(tag, chunk.rows[k] + c);
       sum = hn::Add(sum, v);
       abs_sum = hn::Add(abs_sum, hn::Abs(v));
       largest = hn::Max(largest, v);
@@ -57,26 +65,26 @@ void RangeOf(const Chunk& chunk, ColumnRange& out) {
 }
 
 void ErrorsOf(const Chunk& chunk, const double* o, const WeightedErrors& form) {
-  const double* HWY_RESTRICT of_common = form.weights->common.data();
-  const double* HWY_RESTRICT of_numerator = form.weights->numerator.data();
+  const double* HWY_RESTRICT of_common = form.weights->common.data() + chunk.first;
+  const double* HWY_RESTRICT of_numerator = form.weights->numerator.data() + chunk.first;
   double* HWY_RESTRICT common_sums = form.errors->common.data();
   double* HWY_RESTRICT numerator_sums = form.errors->numerator.data();
-  ForColumns(chunk.rows.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
+  ForColumns(chunk.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
     const auto out = hn::LoadU(tag, o + c);
     // Two of each, so that one addition need not wait for the one before.
     auto common = hn::LoadU(tag, common_sums + c), other_common = hn::Zero(tag);
     auto numerator = hn::LoadU(tag, numerator_sums + c), other_numerator = hn::Zero(tag);
-    std::int64_t k = chunk.first;
-    for (; k + 2 <= chunk.last; k += 2) {
-      const auto v = hn::LoadU(tag, chunk.row(k) + c), w = hn::LoadU(tag, chunk.row(k + 1) + c);
+    std::int64_t k = 0;
+    for (; k + 2 <= chunk.size(); k += 2) {
+      const auto v = hn::LoadU(tag, chunk.rows[k] + c), w = hn::LoadU(tag, chunk.rows[k + 1] + c);
       common = hn::MulAdd(hn::Set(tag, of_common[k]), hn::Abs(hn::Sub(v, out)), common);
       numerator = hn::MulAdd(hn::Set(tag, of_numerator[k]), hn::Abs(v), numerator);
       other_common =
           hn::MulAdd(hn::Set(tag, of_common[k + 1]), hn::Abs(hn::Sub(w, out)), other_common);
       other_numerator = hn::MulAdd(hn::Set(tag, of_numerator[k + 1]), hn::Abs(w), other_numerator);
     }
-    if (k < chunk.last) {
-      const auto v = hn::LoadU(tag, chunk.row(k) + c);
+    if (k < chunk.size()) {
+      const auto v = hn::LoadU(tag, chunk.rows[k] + c);
       common = hn::MulAdd(hn::Set(tag, of_common[k]), hn::Abs(hn::Sub(v, out)), common);
       numerator = hn::MulAdd(hn::Set(tag, of_numerator[k]), hn::Abs(v), numerator);
     }
@@ -86,9 +94,9 @@ void ErrorsOf(const Chunk& chunk, const double* o, const WeightedErrors& form) {
 }
 
 void VirtualOf(const Chunk& chunk, const double* HWY_RESTRICT g, VirtualColumn& out) {
-  const std::int64_t columns = chunk.rows.columns, lanes = Lanes();
+  const std::int64_t columns = chunk.columns, lanes = Lanes();
   for (std::int64_t k = chunk.first; k < chunk.last; ++k) {
-    const double* HWY_RESTRICT row = chunk.row(k);
+    const double* HWY_RESTRICT row = chunk.rows[k - chunk.first];
     auto sum = hn::Zero(kTag), other_sum = hn::Zero(kTag);
     auto abs_sum = hn::Zero(kTag), other_abs_sum = hn::Zero(kTag);
     std::int64_t c = 0;
@@ -116,7 +124,7 @@ void ColumnSums(const ValueRows& rows, const double* out, const double* g,
                 std::span<const WeightedErrors> forms, ColumnRange& range,
                 VirtualColumn& virtual_column) {
   for (std::int64_t first = 0; first < rows.visible; first += kChunk) {
-    const Chunk chunk{rows, first, std::min(first + kChunk, rows.visible)};
+    const Chunk chunk(rows, first, rows.visible);
     RangeOf(chunk, range);
     VirtualOf(chunk, g, virtual_column);
     for (const auto& form : forms) ErrorsOf(chunk, out, form);
@@ -124,20 +132,22 @@ void ColumnSums(const ValueRows& rows, const double* out, const double* g,
 }
 
 void VirtualColumnOf(const ValueRows& rows, const double* g, VirtualColumn& out) {
-  VirtualOf({rows, 0, rows.visible}, g, out);
+  for (std::int64_t first = 0; first < rows.visible; first += kChunk) {
+    VirtualOf(Chunk(rows, first, rows.visible), g, out);
+  }
 }
 
 void AddSignedSums(const ValueRows& rows, const double* p, const double* common,
                    const double* numerator, std::int64_t first, std::int64_t last,
                    SignedSums sums) {
   for (; first < last; first += kChunk) {
-    const Chunk chunk{rows, first, std::min(first + kChunk, last)};
+    const Chunk chunk(rows, first, last);
     ForColumns(rows.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
       auto of_p = hn::LoadU(tag, sums.signed_sum + c);
       auto of_common = hn::LoadU(tag, sums.common + c);
       auto of_numerator = hn::LoadU(tag, sums.numerator + c);
       for (std::int64_t k = chunk.first; k < chunk.last; ++k) {
-        const auto v = hn::LoadU(tag, chunk.row(k) + c);
+        const auto v = hn::LoadU(tag, chunk.rows[k - chunk.first] + c);
         of_p = hn::MulAdd(hn::Set(tag, p[k]), v, of_p);
         of_common = hn::MulAdd(hn::Set(tag, common[k]), hn::Abs(v), of_common);
         of_numerator = hn::MulAdd(hn::Set(tag, numerator[k]), hn::Abs(v), of_numerator);
@@ -152,11 +162,11 @@ void AddSignedSums(const ValueRows& rows, const double* p, const double* common,
 void AddWeightedValues(const ValueRows& rows, const double* p, std::int64_t first,
                        std::int64_t last, double* sums) {
   for (; first < last; first += kChunk) {
-    const Chunk chunk{rows, first, std::min(first + kChunk, last)};
+    const Chunk chunk(rows, first, last);
     ForColumns(rows.columns, [&](auto tag, std::int64_t c) HWY_ATTR {
       auto sum = hn::LoadU(tag, sums + c);
       for (std::int64_t k = chunk.first; k < chunk.last; ++k) {
-        sum = hn::MulAdd(hn::Set(tag, p[k]), hn::LoadU(tag, chunk.row(k) + c), sum);
+        sum = hn::MulAdd(hn::Set(tag, p[k]), hn::LoadU(tag, chunk.rows[k - chunk.first] + c), sum);
       }
       hn::StoreU(sum, tag, sums + c);
     });

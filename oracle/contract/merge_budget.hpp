@@ -4,21 +4,21 @@
 
 #include <vector>
 
+#include "oracle/contract/merge_loops.hpp"
 #include "oracle/contract/row_budget.hpp"
-#include "oracle/contract/weight_loops.hpp"
 
 namespace ringproof::oracle {
 
-/// Budgets under one merge form; the arrays are [padded].
+/// Budgets under one merge form. Only weighted merges by LSE give every key budgets of its own; in
+/// all other forms a key has C_j = keys.common + more, CL_j = keys.common_lse + more, and A_j
+/// without the cast, B_j and z_j are the same for all.
 struct MergeBudget {
-  Merge form = Merge::none;             // none also stands for a single partial
-  std::vector<double> common;           // C_j
-  std::vector<double> common_lse;       // CL_j
-  std::vector<double> numerator;        // A_j without the cast
-  std::vector<double> denominator;      // B_j
-  std::vector<double> shared;           // z_j
+  Merge form = Merge::none;  // none also stands for a single partial
+  bool uniform = true;
+  BudgetsBefore all{};                  // of the uniform forms
+  double shared = 0;                    // z_j of the uniform forms
+  MergedBudgets of_key;                 // of the others
   double numerator_before = 0;          // A_j without the cast and before merging, for (23)
-  bool uniform = true;                  // A_j without the cast and B_j are the same for all keys
   double rescales = 0;                  // n_al
   double division = 0;                  // tau_d, (15)
   double numerator_max = 0;             // max A_j
@@ -37,17 +37,8 @@ struct MergeBudget {
   KeyBudgetView view(const RowKeys&) const;
 };
 
-/// tail(m, L, u_L) of (24) for a given lmax: linear in m and L.
-class LseTail {
- public:
-  LseTail(const RowBudget&, double log_sum, double lse_u);
-  double operator()(double maximum, double L) const {
-    return constant_ + of_maximum_ * maximum + of_lse_ * L;
-  }
-
- private:
-  double constant_, of_maximum_, of_lse_;
-};
+/// tail of (24) for a given lmax and u_L.
+LseTail lse_tail(const RowBudget&, double log_sum, double lse_u);
 
 /// Budgets of `form`; Merge::none where there is one partial.
 void merge_budget(const RowBudget&, Merge form, MergeBudget& out);

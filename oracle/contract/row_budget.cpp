@@ -204,6 +204,7 @@ void row_budget(const Contract& c, const Problem& problem, const RowTruth& row, 
       keys.cast[j] = 0;
     }
   }
+  b.cast_max = *std::max_element(keys.cast.begin(), keys.cast.begin() + keys.count);
   sum_budgets(c, b);
 }
 

@@ -19,6 +19,7 @@ struct RowBudget {
   double blocks = 0;          // T
   double rescales = 0;        // n_al without the R-1 of a merge
   double sum_rescales = 0;    // n_rs
+  double cast_max = 0;        // max cast_j
   double softmax_hat = 0;     // hat(u_sm)
   double exp_hat = 0;         // hat(eps_e)
   double lower = 0;           // M-

@@ -28,7 +28,7 @@ double lse_from(const RowBudget& row, const MergeBudget& budget, double ratio, d
   const double maximum =
       row.argument.temperature_grow * std::max(std::fabs(row.upper()), std::fabs(row.lower)) +
       row.lazy();
-  return ratio + LseTail(row, log_sum, c.lse.u)(maximum, L + ratio);
+  return ratio + lse_tail(row, log_sum, c.lse.u)(maximum, L + ratio);
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ struct Common {
 };
 HWY_INLINE Common CommonOf(const KeyBudgetView& keys, std::int64_t j) {
   const auto log_p = hn::LoadU(kTag, keys.log_p + j), p = hn::LoadU(kTag, keys.p + j);
-  const auto C = hn::LoadU(kTag, keys.common + j), one = hn::Set(kTag, 1.0);
+  const auto C = hn::Add(hn::LoadU(kTag, keys.common + j), hn::Set(kTag, keys.more));
+  const auto one = hn::Set(kTag, 1.0);
   const auto growth = Growth(C);
   Common result{hn::Mul(p, growth), p, hn::Div(p, hn::Add(one, growth)), hn::Add(log_p, C)};
   result.grown = hn::Add(p, result.weight);
@@ -57,12 +58,20 @@ HWY_INLINE Common CommonOf(const KeyBudgetView& keys, std::int64_t j) {
 
 double Sum(Vector v) { return hn::GetLane(hn::SumOfLanes(kTag, v)); }
 
-LseSums LseSumsOf(const KeyBudgetView& keys) {
-  const auto one = hn::Set(kTag, 1.0);
+/// A budget of key j: from an array, or the same for all keys.
+template <bool kUniform>
+HWY_INLINE Vector BudgetOf(const double* of_key, double of_all, std::int64_t j) {
+  if constexpr (kUniform) return hn::Set(kTag, of_all);
+  return hn::LoadU(kTag, of_key + j);
+}
+
+template <bool kUniform>
+HWY_INLINE LseSums SumLse(const KeyBudgetView& keys) {
+  const auto one = hn::Set(kTag, 1.0), more = hn::Set(kTag, keys.more);
   auto above = hn::Zero(kTag), below = hn::Zero(kTag), largest = hn::Zero(kTag);
   for (std::int64_t j = 0; j < keys.padded; j += static_cast<std::int64_t>(hn::Lanes(kTag))) {
-    const auto budget =
-        hn::Add(hn::LoadU(kTag, keys.common_lse + j), hn::LoadU(kTag, keys.denominator + j));
+    const auto B = BudgetOf<kUniform>(keys.denominator, keys.denominator_of_all, j);
+    const auto budget = hn::Add(hn::Add(hn::LoadU(kTag, keys.common_lse + j), more), B);
     const auto log_p = hn::LoadU(kTag, keys.log_p + j), p = hn::LoadU(kTag, keys.p + j);
     const auto growth = hn::Expm1(kTag, hn::Min(budget, hn::Set(kTag, 700.0)));
     above = hn::Add(above, Grown(log_p, p, budget, growth));
@@ -73,20 +82,23 @@ LseSums LseSumsOf(const KeyBudgetView& keys) {
   return {Sum(above), Sum(below), hn::GetLane(hn::MaxOfLanes(kTag, largest))};
 }
 
+LseSums LseSumsOf(const KeyBudgetView& keys) {
+  return keys.denominator == nullptr ? SumLse<true>(keys) : SumLse<false>(keys);
+}
+
 template <bool kUniform>
 HWY_INLINE void Weigh(const KeyBudgetView& keys, KeyWeights& out) {
   const auto one = hn::Set(kTag, 1.0);
-  const auto growth_of = [&](const double* budget, std::int64_t j)
-                             HWY_ATTR { return Growth(hn::LoadU(kTag, budget + j)); };
-  const auto first_numerator = growth_of(keys.numerator, 0);
-  const auto first_denominator = growth_of(keys.denominator, 0);
+  const auto growth_A_of_all = Growth(hn::Set(kTag, keys.numerator_of_all));
+  const auto growth_B_of_all = Growth(hn::Set(kTag, keys.denominator_of_all));
   auto common_sum = hn::Zero(kTag), numerator_sum = hn::Zero(kTag);
   auto denominator_sum = hn::Zero(kTag), shrunk_sum = hn::Zero(kTag);
   for (std::int64_t j = 0; j < keys.padded; j += static_cast<std::int64_t>(hn::Lanes(kTag))) {
     const auto cast = hn::LoadU(kTag, keys.cast + j);
-    const auto A = hn::LoadU(kTag, keys.numerator + j), B = hn::LoadU(kTag, keys.denominator + j);
-    const auto growth_A = kUniform ? first_numerator : Growth(A);
-    const auto growth_B = kUniform ? first_denominator : Growth(B);
+    const auto A = BudgetOf<kUniform>(keys.numerator, keys.numerator_of_all, j);
+    const auto B = BudgetOf<kUniform>(keys.denominator, keys.denominator_of_all, j);
+    const auto growth_A = kUniform ? growth_A_of_all : Growth(A);
+    const auto growth_B = kUniform ? growth_B_of_all : Growth(B);
     const Common common = CommonOf(keys, j);
     const auto of_cast = Grown(common.log, common.grown, cast, Growth(cast));
     const auto beyond =
@@ -114,7 +126,7 @@ HWY_INLINE void Weigh(const KeyBudgetView& keys, KeyWeights& out) {
 }
 
 void KeyWeightsOf(const KeyBudgetView& keys, KeyWeights& out) {
-  if (keys.uniform) return Weigh<true>(keys, out);
+  if (keys.numerator == nullptr) return Weigh<true>(keys, out);
   Weigh<false>(keys, out);
 }
 

@@ -14,12 +14,13 @@ struct KeyBudgetView {
   std::int64_t padded;
   const double* log_p;
   const double* p;
-  const double* common;       // C_j
-  const double* common_lse;   // CL_j
-  const double* cast;         // the cast in A_j
-  const double* numerator;    // A_j without the cast
-  const double* denominator;  // B_j
-  bool uniform;               // A_j without the cast and B_j are the same for all keys
+  const double* cast;        // the cast in A_j
+  const double* common;      // C_j is this and `more`
+  const double* common_lse;  // CL_j is this and `more`
+  double more;
+  const double* numerator;    // A_j without the cast; null: numerator_of_all
+  const double* denominator;  // B_j; null: denominator_of_all
+  double numerator_of_all, denominator_of_all;
 };
 
 /// sum p (e^{CL+B} - 1), sum p (1 - e^{-CL-B}), max (CL + B). (24), (25)
