@@ -36,8 +36,10 @@ struct Chunk {
   std::int64_t first, last, columns;
   const double* rows[kChunk];
 
-  Chunk(const ValueRows& of, std::int64_t begin, std::int64_t end)
-      : first(begin), last(std::min(begin + kChunk, end)), columns(of.columns) {
+  Chunk(const ValueRows& of, std::int64_t begin, std::int64_t end) {
+    first = begin;
+    last = std::min(begin + kChunk, end);
+    columns = of.columns;
     for (std::int64_t k = first; k < last; ++k) {
       rows[k - first] = of.values + of.index[k] * of.stride;
     }

@@ -1,5 +1,5 @@
-// Loops over the keys of one row for merges by LSE, (18)-(20) of docs/contract.md; compiled once for
-// every vector target.
+// Loops over the keys of one row for merges by LSE, (18)-(20) of docs/contract.md; compiled once
+// for every vector target.
 #pragma once
 
 #include <cmath>
