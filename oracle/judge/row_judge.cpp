@@ -4,6 +4,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "oracle/judge/equal_scores.hpp"
+
 namespace ringproof::oracle {
 
 namespace {
@@ -98,6 +100,10 @@ void RowJudge::judge_row(const HeadTruth& head, RowTruth& row, bool with_missing
   };
   unsigned used = 0;
   bool decided = decide();
+  if (!decided && rules_.bits == 0 && is_certified(row)) {
+    const double* values = head.values() + row.keys.first * head.values_stride();
+    if (sharpen_equal_scores(row, values, head.values_stride())) decided = decide();
+  }
   for (unsigned bits = kFirstBits; !decided && rules_.bits == 0 && bits <= kMostBits; bits *= 2) {
     interval_row(*rules_.problem, row.b, row.h, row.i, bits, row);
     used = bits;
