@@ -1,5 +1,6 @@
-// Decoding (dtype.hpp): exact values from the bit patterns of the storage types. Elements go through
-// the formats' definition; rows of ordinary numbers through a loop without branches beside it.
+// Decoding (dtype.hpp): exact values from the bit patterns of the storage types. Elements go
+// through the formats' definition; rows of ordinary numbers through a loop without branches beside
+// it.
 #include <cassert>
 #include <cstring>
 
@@ -81,8 +82,9 @@ void decode_loop(const std::byte* first, std::int64_t stride, std::int64_t count
 }
 
 /// A number of a 16 or 32 bit type that becomes a binary32 pattern by shifting: `binary32(code)`,
-/// unless `special(code)`. Subnormal numbers are special everywhere, because the processor's further
-/// conversion to binary64 is exact, but depends on the environment there (denormals-are-zero).
+/// unless `special(code)`. Subnormal numbers are special everywhere, because the processor's
+/// further conversion to binary64 is exact, but depends on the environment there
+/// (denormals-are-zero).
 struct PlainF32 {
   using Code = std::uint32_t;
   static bool special(Code code) { return (code & 0x7f800000) == 0 && (code & 0x007fffff) != 0; }

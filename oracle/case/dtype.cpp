@@ -1,5 +1,6 @@
-// Storage types: names, rounding and encoding on the bit patterns (dtype.hpp; decode.cpp decodes). No
-// floating-point operation here rounds, so nothing here depends on the floating-point environment.
+// Storage types: names, rounding and encoding on the bit patterns (dtype.hpp; decode.cpp decodes).
+// No floating-point operation here rounds, so nothing here depends on the floating-point
+// environment.
 #include "oracle/case/dtype.hpp"
 
 #include <array>

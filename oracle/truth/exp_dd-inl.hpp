@@ -1,6 +1,6 @@
 // exp in double-double (Theorem 13 of docs/double_double.md): x = k ln2/64 + R, |R| <= ln2/128,
-// exp(x) = 2^(k/64) exp(R), the first factor from a table of 64, the second a polynomial of degree 11.
-// Included once for every target.
+// exp(x) = 2^(k/64) exp(R), the first factor from a table of 64, the second a polynomial of degree
+// 11. Included once for every target.
 #include "oracle/truth/double_double-inl.hpp"
 
 #if defined(RINGPROOF_EXP_DD_INL) == defined(HWY_TARGET_TOGGLE)
@@ -70,8 +70,8 @@ HWY_INLINE Pair scale_by_power(const ExpTable& table, Pair y, Vec biased) {
   return {hn::Mul(result.hi, scale), hn::Mul(result.lo, scale)};
 }
 
-/// Replaces each x by exp(x). Precondition: |x.lo| <= 2^-53 |x.hi|, -691 <= x.hi <= 1. The caller has
-/// to normalise x: with a larger low word the stated error would not hold.
+/// Replaces each x by exp(x). Precondition: |x.lo| <= 2^-53 |x.hi|, -691 <= x.hi <= 1. The caller
+/// has to normalise x: with a larger low word the stated error would not hold.
 /// Several vectors go through every stage together, because one alone only waits for itself.
 template <int kCount>
 HWY_INLINE void exp_dd(const ExpTable& table, Pair (&x)[kCount]) {

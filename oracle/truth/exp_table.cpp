@@ -1,4 +1,5 @@
-// The table of exp_dd, computed from enclosures of 2^(i/64) so narrow that rounding them is unambiguous.
+// The table of exp_dd, computed from enclosures of 2^(i/64) so narrow that rounding them is
+// unambiguous.
 #include "oracle/truth/exp_table.hpp"
 
 #include "oracle/truth/interval.hpp"

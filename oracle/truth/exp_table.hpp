@@ -5,8 +5,8 @@ namespace ringproof::oracle {
 
 /// 64 / ln 2, to nearest.
 inline constexpr double kInverseLn2Over64 = 0x1.71547652b82fep+6;
-/// ln2/64 in three words: 33 bits, 33 bits, 53 bits, so that products of the first two with |k| < 2^17
-/// are exact. Their sum is below ln2/64 by less than 2^-128.
+/// ln2/64 in three words: 33 bits, 33 bits, 53 bits, so that products of the first two with |k| <
+/// 2^17 are exact. Their sum is below ln2/64 by less than 2^-128.
 inline constexpr double kLn2Over64[3] = {0x1.62e42ffp-7, -0x1.718432a2p-41, 0x1.3c7673007e5edp-75};
 
 /// 1/n! to nearest, and what is left of it, to nearest (needed for 3 <= n <= 5 only).

@@ -24,16 +24,16 @@ HWY_INLINE Vec grid_constant(Vec magnitude) {
                  broadcast(bounds::kSmallestGrid));
 }
 
-/// How many vectors one pass of a kernel keeps for each of its rows: with two rows two, with one row
-/// four, so that enough independent additions run at once and their sums stay in registers.
+/// How many vectors one pass of a kernel keeps for each of its rows: with two rows two, with one
+/// row four, so that enough independent additions run at once and their sums stay in registers.
 template <int kRows, bool kTight>
 constexpr int vectors_at_once(int available) {
   const int wanted = kRows == 1 ? 4 : (kTight ? 1 : 2);
   return available < wanted ? available : wanted;
 }
 
-/// Running sums of error-free products: `high` on the grid of C, the residuals in `low`, and in `tight`
-/// what the sum of the residuals itself loses in `lowest`.
+/// Running sums of error-free products: `high` on the grid of C, the residuals in `low`, and in
+/// `tight` what the sum of the residuals itself loses in `lowest`.
 template <bool kTight>
 struct Accumulator {
   Vec high, low, lowest;
@@ -91,7 +91,8 @@ struct Accumulator {
   }
 };
 
-/// Upper bounds of sum_t |q_t k_t| for 16 keys: plain sums, made larger than their rounding (Lemma 4).
+/// Upper bounds of sum_t |q_t k_t| for 16 keys: plain sums, made larger than their rounding (Lemma
+/// 4).
 template <int kRows>
 HWY_INLINE void dot_magnitudes(const double* HWY_RESTRICT q, int q_stride,  // [D, q_stride]
                                const double* HWY_RESTRICT k,                // [D, 16]

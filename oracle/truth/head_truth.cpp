@@ -1,5 +1,5 @@
-// HeadTruth: decodes and lays out one KV head, gathers up to four rows into a batch, and hands it to
-// the kernels (row_kernel.cpp). No error analysis here: only whether every number is exact.
+// HeadTruth: decodes and lays out one KV head, gathers up to four rows into a batch, and hands it
+// to the kernels (row_kernel.cpp). No error analysis here: only whether every number is exact.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -46,8 +46,8 @@ bool clear_not_finite(double* values, std::int64_t count) {
   return finite;
 }
 
-/// Row stride of the packed V: room for the column of ones, whole vectors, and not a multiple of 64,
-/// so that the rows of a tile do not compete for the same cache lines.
+/// Row stride of the packed V: room for the column of ones, whole vectors, and not a multiple of
+/// 64, so that the rows of a tile do not compete for the same cache lines.
 std::int64_t value_stride(std::int64_t value_dim) {
   const std::int64_t stride = (value_dim + 1 + 7) / 8 * 8;
   return stride % 64 == 0 ? stride + 8 : stride;
@@ -105,7 +105,8 @@ struct Scratch {
   std::array<std::vector<double>, HeadTruth::kRows> alibi_low;
 };
 
-/// ALiBi of all keys of a row: -slope |distance| = high + low, exactly, while distances are below 2^53.
+/// ALiBi of all keys of a row: -slope |distance| = high + low, exactly, while distances are below
+/// 2^53.
 bool fill_alibi(const Problem& problem, RowTruth& row, std::vector<double>& low) {
   const double slope = problem.alibi_slopes.at(row.b, row.h, 0, 0);
   bool exact = true;

@@ -1,6 +1,6 @@
 // Interval numbers of a fixed number of binary digits, and their outward conversion to Certified.
-// Fixed-size types only: the variable-precision type keeps its precision in a process-wide variable,
-// which rows judged by several threads at different precisions would race on.
+// Fixed-size types only: the variable-precision type keeps its precision in a process-wide
+// variable, which rows judged by several threads at different precisions would race on.
 #pragma once
 
 #include <boost/multiprecision/mpfi.hpp>
@@ -16,8 +16,9 @@ using Interval =
     boost::multiprecision::number<boost::multiprecision::mpfi_float_backend<decimal_digits>,
                                   boost::multiprecision::et_on>;
 
-/// hi = the binary64 number nearest to the middle, lo = the one nearest to what is left, radius = the
-/// distance to the farther end, rounded up. An unbounded or undefined interval has infinite radius.
+/// hi = the binary64 number nearest to the middle, lo = the one nearest to what is left, radius =
+/// the distance to the farther end, rounded up. An unbounded or undefined interval has infinite
+/// radius.
 Certified certify(mpfi_srcptr interval);
 template <unsigned digits>
 Certified certify(const Interval<digits>& interval) {

@@ -1,5 +1,5 @@
-// A row from interval arithmetic: the score rule of docs/formats.md 1.1 and dense_softmax.hpp, both on
-// intervals. Everything is outward rounded from the stored bits on; no error analysis is needed.
+// A row from interval arithmetic: the score rule of docs/formats.md 1.1 and dense_softmax.hpp, both
+// on intervals. Everything is outward rounded from the stored bits on; no error analysis is needed.
 // Slow (microseconds a product); rows come here only when double-double cannot decide them.
 #include <algorithm>
 #include <cmath>
@@ -125,8 +125,8 @@ std::vector<Number> fill_scores(const Problem& problem, const std::vector<std::u
     const mpfi_srcptr interval = scores.back().backend().data();
     row.score[n] = middle(interval);
     row.max_score = std::max(row.max_score, row.score[n]);
-    // The part of the distance that the promise "2^-53 |score|" does not cover; the product is exact
-    // or, for tiny scores, replaced by nothing.
+    // The part of the distance that the promise "2^-53 |score|" does not cover; the product is
+    // exact or, for tiny scores, replaced by nothing.
     const double covered = std::abs(row.score[n]) > 0x1p-900 ? 0x1p-53 * std::abs(row.score[n]) : 0;
     const double radius = farthest(interval, row.score[n]);
     if (radius > covered) {
@@ -188,8 +188,8 @@ void interval_row(const Problem& problem, std::int64_t b, std::int64_t h, std::i
   }
   if (!begin_row(problem, b, h, i, keys_finite.data(), row, inputs)) return;
   const std::vector<std::uint8_t>& visible = inputs.visible;
-  // A ladder of fixed types, each twice the one before. The last holds every score of binary64 inputs
-  // exactly enough: dot products span at most 4200 binary digits.
+  // A ladder of fixed types, each twice the one before. The last holds every score of binary64
+  // inputs exactly enough: dot products span at most 4200 binary digits.
   if (bits <= 133) return compute<40>(problem, visible, row);
   if (bits <= 266) return compute<80>(problem, visible, row);
   if (bits <= 532) return compute<160>(problem, visible, row);

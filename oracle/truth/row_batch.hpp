@@ -41,8 +41,8 @@ class AlignedArray {
   std::size_t capacity_ = 0;
 };
 
-/// K and V of one KV head. Row j of V is followed by a column of ones, so that the denominator is one
-/// more weighted sum, with the same error bound; keys behind the last have zeros there too.
+/// K and V of one KV head. Row j of V is followed by a column of ones, so that the denominator is
+/// one more weighted sum, with the same error bound; keys behind the last have zeros there too.
 struct PackedHead {
   std::int64_t keys = 0, tiles = 0, head_dim = 0, value_dim = 0;
   std::int64_t stride = 0;  // of V: > value_dim, a multiple of 8, no multiple of 64
@@ -99,8 +99,9 @@ struct RowBatch {
   }
 };
 
-/// Scores, weights, sums, quotients and their radius, on the SIMD target in use: fills dot, abs_dot,
-/// capped, score, score_radius, log_p, p, max_score, lse and out of every row (row_kernel.cpp).
+/// Scores, weights, sums, quotients and their radius, on the SIMD target in use: fills dot,
+/// abs_dot, capped, score, score_radius, log_p, p, max_score, lse and out of every row
+/// (row_kernel.cpp).
 void compute_batch(RowBatch&);
 
 /// The functions behind it, for tests.

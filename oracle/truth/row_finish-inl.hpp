@@ -106,8 +106,8 @@ HWY_INLINE Certified log_sum_exp(const RowBatch& batch, double maximum, const De
   return std::isfinite(radius) ? Certified{lse.hi, lse.lo, radius} : unknown;
 }
 
-/// Completes log_p = s - m - log(denominator) and p of every key. The weights of each block stand at
-/// the reference that held then.
+/// Completes log_p = s - m - log(denominator) and p of every key. The weights of each block stand
+/// at the reference that held then.
 HWY_INLINE void probabilities(const RowBatch& batch, int r, double log_denominator, double below) {
   RowTruth& truth = *batch.row[r].truth;
   const std::int64_t size = truth.keys.size();

@@ -1,6 +1,6 @@
-// The double-double rows: one pass over the scores, one over the weights, one over V, then quotient,
-// logarithm and radius (docs/double_double.md). Compiled once for every SIMD target of the platform and
-// dispatched at run time; every target returns the same bits.
+// The double-double rows: one pass over the scores, one over the weights, one over V, then
+// quotient, logarithm and radius (docs/double_double.md). Compiled once for every SIMD target of
+// the platform and dispatched at run time; every target returns the same bits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracle/truth/row_kernel.cpp"
 // Also the targets that a better baseline would replace: tests compare all of them.

@@ -1,5 +1,5 @@
-// What both paths to the truth need before any arithmetic: which keys a row sees, its sink, its bias,
-// and whether every number it depends on is finite. No score is computed here.
+// What both paths to the truth need before any arithmetic: which keys a row sees, its sink, its
+// bias, and whether every number it depends on is finite. No score is computed here.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct RowInputs {
 };
 
 /// Fills b, h, i, keys, visible, not_applicable, sink and bias of `row`, and `inputs`.
-/// `keys_finite`: 0 where a row of K or V of this KV head holds a value that is not finite; null: none.
-/// Returns false if nothing is left to compute: not applicable, or the row is empty or has a sink
-/// only; then the answer is complete.
+/// `keys_finite`: 0 where a row of K or V of this KV head holds a value that is not finite; null:
+/// none. Returns false if nothing is left to compute: not applicable, or the row is empty or has a
+/// sink only; then the answer is complete.
 bool begin_row(const Problem&, std::int64_t b, std::int64_t h, std::int64_t i,
                const std::uint8_t* keys_finite,  // [Nk]
                RowTruth& row, RowInputs& inputs);

@@ -1,6 +1,6 @@
 // Scores of one tile of keys for the rows of a batch: q.k, then scale, softcap, bias and ALiBi in
-// double-double, each with its error bound. Lemmas 6 to 10 of docs/double_double.md. Included once for
-// every target.
+// double-double, each with its error bound. Lemmas 6 to 10 of docs/double_double.md. Included once
+// for every target.
 #include "oracle/truth/exp_dd-inl.hpp"
 #include "oracle/truth/grid_sum-inl.hpp"
 
@@ -186,7 +186,8 @@ HWY_NOINLINE void score_subtile(const RowBatch& batch, const ScoreConstants& con
   }
 }
 
-/// Scores of one tile for all rows of the batch; subtiles that kRows neighbours do not see are skipped.
+/// Scores of one tile for all rows of the batch; subtiles that kRows neighbours do not see are
+/// skipped.
 template <int kRows, bool kTight>
 HWY_INLINE void score_tile(const RowBatch& batch, const ScoreConstants& constants,
                            std::int64_t tile) {

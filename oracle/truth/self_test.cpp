@@ -1,6 +1,6 @@
-// Refuses to certify where the proofs of docs/double_double.md would not hold: another rounding mode,
-// flush to zero, denormals read as zero, contracted or reassociated arithmetic. The operands are
-// volatile, so that the checks run on the processor and not in the compiler.
+// Refuses to certify where the proofs of docs/double_double.md would not hold: another rounding
+// mode, flush to zero, denormals read as zero, contracted or reassociated arithmetic. The operands
+// are volatile, so that the checks run on the processor and not in the compiler.
 #include <cmath>
 #include <stdexcept>
 #include <string>

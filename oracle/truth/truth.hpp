@@ -1,6 +1,7 @@
 // The truth: what exact attention gives on the stored numbers, with a certified radius.
-// Twice: a fast double-double path with a proven radius (docs/double_double.md), and one short dense
-// softmax on intervals (dense_softmax.hpp on mpfi_float) to which a row escalates until it is decided.
+// Twice: a fast double-double path with a proven radius (docs/double_double.md), and one short
+// dense softmax on intervals (dense_softmax.hpp on mpfi_float) to which a row escalates until it is
+// decided.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,8 @@ struct RowTruth {
   bool empty() const { return visible == 0 && !has_sink; }
 };
 
-/// Keys and values of one KV head, decoded and laid out once; const afterwards and shared by threads.
-/// Values at places no judged query sees are replaced by 0 if they are not finite.
+/// Keys and values of one KV head, decoded and laid out once; const afterwards and shared by
+/// threads. Values at places no judged query sees are replaced by 0 if they are not finite.
 class HeadTruth {
  public:
   HeadTruth(const Problem&, std::int64_t b, std::int64_t kv_head, Precision);
@@ -79,8 +80,8 @@ class HeadTruth {
 void interval_row(const Problem&, std::int64_t b, std::int64_t h, std::int64_t i, unsigned bits,
                   RowTruth& row);
 
-/// Throws std::runtime_error if this process cannot certify: rounding mode not to nearest, flush to zero,
-/// denormals are zero, or a compiler that reassociates. Called once before judging.
+/// Throws std::runtime_error if this process cannot certify: rounding mode not to nearest, flush to
+/// zero, denormals are zero, or a compiler that reassociates. Called once before judging.
 void arithmetic_self_test();
 
 /// Name of the SIMD target in use ("AVX2", ...), and a way for tests to force one by name.

@@ -104,8 +104,8 @@ HWY_INLINE void copy_to_row(const double* tile, double* out, std::int64_t key, s
   }
 }
 
-/// Weights of one tile of row r; their sum and its error bound go to mass and mass_error (Lemma 14),
-/// s - m and the weights also to log_p and p of the row, where finish_row completes them.
+/// Weights of one tile of row r; their sum and its error bound go to mass and mass_error (Lemma
+/// 14), s - m and the weights also to log_p and p of the row, where finish_row completes them.
 HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r) {
   BatchRow& row = batch.row[r];
   double* high = batch.word(tile, kScoreHigh, r);

@@ -1,6 +1,6 @@
-// CPU seconds of the certified path for one head of random numbers, one thread: pack, rows, radius and
-// everything the contract asks of a row. Prints one JSON object a line; truth_ratios.py puts them beside
-// other people's attention in the same run.
+// CPU seconds of the certified path for one head of random numbers, one thread: pack, rows, radius
+// and everything the contract asks of a row. Prints one JSON object a line; truth_ratios.py puts
+// them beside other people's attention in the same run.
 //   truth_bench QUERIES KEYS DIM [fast|tight] [causal] [SIMD target]
 #include <algorithm>
 #include <cstdio>

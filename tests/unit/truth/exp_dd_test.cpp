@@ -1,5 +1,5 @@
-// exp and tanh in double-double against MPFR: the constants, and the stated bound on dense and random
-// arguments, with low words as large as a normalised number may have.
+// exp and tanh in double-double against MPFR: the constants, and the stated bound on dense and
+// random arguments, with low words as large as a normalised number may have.
 #include <mpfr.h>
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct Arguments {
   std::vector<double> hi, lo;
   void add(double high, double share) {
     hi.push_back(high);
-    // |lo| <= 2^-53 |hi|, the most that a normalised pair may have and a little more than TwoSum leaves.
+    // |lo| <= 2^-53 |hi|, the most that a normalised pair may have and a little more than TwoSum
+    // leaves.
     lo.push_back(0x1p-53 * std::abs(high) * share);
   }
 };

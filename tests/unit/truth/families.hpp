@@ -1,5 +1,5 @@
-// Problems for the tests of the truth: every input family of the fault catalogue and the extremes of
-// the number formats, crossed with storage types, masks and the other parts of the score rule.
+// Problems for the tests of the truth: every input family of the fault catalogue and the extremes
+// of the number formats, crossed with storage types, masks and the other parts of the score rule.
 #pragma once
 
 #include <cstdint>

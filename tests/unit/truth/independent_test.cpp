@@ -1,6 +1,6 @@
-// A dense softmax written a second time, on binary floating-point numbers of 60 decimal digits, with its
-// own score rule and another order of summation (keys from the last to the first, dimensions in pairs):
-// it must fall inside the radius of the double-double rows.
+// A dense softmax written a second time, on binary floating-point numbers of 60 decimal digits,
+// with its own score rule and another order of summation (keys from the last to the first,
+// dimensions in pairs): it must fall inside the radius of the double-double rows.
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <optional>

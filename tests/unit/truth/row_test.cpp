@@ -1,5 +1,5 @@
-// Properties of single rows: what does not depend on company, SIMD target, thread or poison; rows at the
-// edge of the definition; and what is exact must be exact.
+// Properties of single rows: what does not depend on company, SIMD target, thread or poison; rows
+// at the edge of the definition; and what is exact must be exact.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -24,7 +24,8 @@ bool same_bits(const Certified& a, const Certified& b) {
   return same_bits(a.hi, b.hi) && same_bits(a.lo, b.lo) && same_bits(a.radius, b.radius);
 }
 
-/// Everything a verdict is made of, bit for bit. Rows that must escalate only have to agree on that.
+/// Everything a verdict is made of, bit for bit. Rows that must escalate only have to agree on
+/// that.
 bool same_row(const RowTruth& a, const RowTruth& b) {
   if (a.not_applicable != b.not_applicable || a.out.size() != b.out.size()) return false;
   if (!a.not_applicable.empty()) return true;

@@ -1,4 +1,5 @@
-// The self-test passes here, and refuses when the floating-point environment is not the proofs' one.
+// The self-test passes here, and refuses when the floating-point environment is not the proofs'
+// one.
 #include <cfenv>
 
 #include "oracle/truth/truth.hpp"
