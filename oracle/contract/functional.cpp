@@ -65,15 +65,18 @@ double functional_bound_without(const RowBudget& row, const FormSums& form,
                        weights.denominator_sum * std::fabs(y);
   const double absolute =
       sums.absolute + (weights.common_sum + weights.denominator_sum) * magnitude;
-  const double S_O = magnitude + (left.factor * absolute + extra) / D;
-  const double of_keys =
-      (budget.value_underflow * sums.abs_sum + budget.denominator_underflow * std::fabs(y)) /
-      (row.W * D);
-  const double of_columns = rounding.eta +
-                            left.factor * budget.value_underflow_constant / (row.W * D) +
-                            left.factor * budget.partial_underflow / D;
+  const double of_values = budget.value_underflow * sums.abs_sum / (row.W * D);
+  const double of_denominator = budget.denominator_underflow / (row.W * D);
+  const double of_columns =
+      budget.value_underflow_constant / (row.W * D) + budget.partial_underflow / D;
+  // What the division and the output rounding act on holds the underflows as well.
+  const double lost =
+      left.factor * (of_values + of_denominator * magnitude + sums.weight * of_columns);
+  const double S_O = magnitude + (left.factor * absolute + extra) / D + lost;
+  const double U = of_values + of_denominator * std::fabs(y) + sums.weight * of_columns;
   return (left.factor * error + extra) / D + std::expm1(budget.division + hat(rounding.u)) * S_O +
-         left.factor * of_keys + sums.weight * of_columns + left.factor * sums.underflow;
+         left.factor * (U + std::exp(hat(rounding.u)) * sums.underflow) +
+         sums.weight * rounding.eta;
 }
 
 }  // namespace ringproof::oracle

@@ -108,6 +108,34 @@ void underflows(const RowBudget& row, double reach_max, MergeBudget& out) {
       c.finish.roundings * c.pv.eta + (normalizing ? sum_growth * 2 * row.n * c.pv.eta : 0);
 }
 
+/// Below this a key's share of the row is no number of binary64 any more, squared.
+constexpr double kNoShare = -600;
+
+/// A weight exp(L_r - L) that underflows loses up to eta_e of a whole normalised partial, which is
+/// not measured in units of W as the losses of (16) are. (20c)
+double lost_weights(const RowBudget& row, const MergeBudget& budget) {
+  const Contract& c = *row.contract;
+  const double eta = c.softmax.exp_eta, stores = row.division + hat(c.partials.o_u);
+  if (budget.form == Merge::lse_once) {
+    const double of_partial = row.numerator + row.cast_max + row.denominator + stores;
+    return row.R * eta * std::exp(of_partial + row.R * row.softmax_hat);
+  }
+  if (budget.form != Merge::lse_sequential) return 0;
+  double heavy = 0, light = -HUGE_VAL;  // A + B of keys with a share; ln p + A + B of the others
+  for (std::size_t j = 0; j < static_cast<std::size_t>(row.keys.padded); ++j) {
+    const double log_p = row.keys.log_p[j];
+    if (log_p == -HUGE_VAL) continue;
+    const double grown =
+        budget.of_key.numerator[j] + row.keys.cast[j] + budget.of_key.denominator[j];
+    if (log_p > kNoShare) {
+      heavy = std::max(heavy, grown);
+    } else {
+      light = std::max(light, log_p + grown + budget.of_key.common[j]);
+    }
+  }
+  return 2 * (row.R - 1) * (eta * std::exp(2 * heavy) + row.n * std::exp(light));
+}
+
 /// Maxima over the keys, and what follows from them: kappa of (16) and Pt of (16a).
 void finish_budgets(const RowBudget& row, MergeBudget& out) {
   const Contract& c = *row.contract;
@@ -129,6 +157,7 @@ void finish_budgets(const RowBudget& row, MergeBudget& out) {
       row.R > 1 ? (2 * row.R - 1) * (c.partials.eta + 2 * c.pv.eta) * std::exp(maxima.partial)
                 : 0.0;
   out.leak_growth += out.leak > 0 ? out.numerator_max + out.denominator_max : 0.0;
+  out.lost_weight = lost_weights(row, out);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ struct MergeBudget {
   double denominator_underflow = 0;     // H
   double partial_underflow = 0;         // Pt, (16a)
   double leak = 0, leak_growth = 0;     // factors of max v - min v and of max |v| in (20b)
+  double lost_weight = 0;               // factor of max |v| + G in (20c)
   double lse_total = 0;                 // ln n + tau + last two terms of lmax, (24)
   LseSums sums;                         // of the final budgets
 

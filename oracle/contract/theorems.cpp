@@ -65,7 +65,10 @@ double final_underflow(const RowBudget& row, const MergeBudget& budget, const Co
     const double growth = 2 * std::expm1(budget.leak_growth);
     leak = budget.leak * (above - below + growth * largest_magnitude(row, range, column));
   }
-  return budget.final_underflow * range.abs_sum[c] + budget.final_underflow_constant + leak;
+  const double G = budget.value_underflow * range.abs_sum[c] + budget.value_underflow_constant;
+  const double reach = largest_magnitude(row, range, column) + G;
+  const double lost = reach > 0 ? budget.lost_weight * reach : 0.0;  // (20c)
+  return budget.final_underflow * range.abs_sum[c] + budget.final_underflow_constant + leak + lost;
 }
 
 double column_bound(const RowBudget& row, const FormSums& sums, const ColumnRange& range,

@@ -110,7 +110,25 @@ Real Literal::G2(std::size_t column) const {
     hi = std::max(hi, x);
     largest = std::max(largest, fabsl(x));
   }
-  return G2_v * abs + G2_1 + leak * (hi - lo + 2 * expm1l(leak_growth) * largest);  // (20b)
+  Real lost = 0;  // (20c)
+  if (merge == Merge::lse_once) {
+    lost = R * c.softmax.exp_eta *
+           expl(maximum([](const Key& k) { return k.cast; }) + hat(c.inputs.load_u_v) + Gpv +
+                nrs * hat(c.pv.u) + Gl + nrs * hat(c.l.u) + nd + hat(c.partials.o_u) + R * us);
+  }
+  if (merge == Merge::lse_sequential) {
+    Real heavy = 0, light = 0;
+    for (const Key& k : keys) {
+      if (k.s - L > -600) {
+        heavy = std::max(heavy, k.A + k.B);
+      } else {
+        light = std::max(light, expl(k.s - L + k.A + k.B + k.C));
+      }
+    }
+    lost = 2 * (R - 1) * (c.softmax.exp_eta * expl(2 * heavy) + n * light);
+  }
+  return G2_v * abs + G2_1 + leak * (hi - lo + 2 * expm1l(leak_growth) * largest) +  // (20b)
+         lost * (largest + G_v * abs + G_1);
 }
 
 Real Literal::T1(std::size_t column) const {
@@ -239,9 +257,10 @@ Real Literal::T1F() const {  // (26)
                                         expl(k.C) * (expm1l(k.A) * ay(k) + expm1l(k.B) * S1));
                         }) / D;
   const Real sum_ay = total(ay);
-  const Real U =
-      (G_v * sum_ay + H * fabsl(y)) / (W * D) + sum_g * (eta_out + G_1 / (W * D) + Pt / D) + sum_G2;
-  return first / D + expm1l(tau_d + hat(u_out)) * S_O + U;
+  const Real each = sum_g * (G_1 / (W * D) + Pt / D);
+  const Real S_U = S_O + (G_v * sum_ay + H * S1) / (W * D) + each;
+  const Real U = (G_v * sum_ay + H * fabsl(y)) / (W * D) + each + expl(hat(u_out)) * sum_G2;
+  return first / D + expm1l(tau_d + hat(u_out)) * S_U + U + sum_g * eta_out;
 }
 
 Real Literal::T0(std::size_t column, Real e) const {  // (26a)
