@@ -22,7 +22,8 @@ Sum one_after_the_other(Tape& tape, double unit, double underflow, const std::ve
   return carry;
 }
 
-/// Leaves of `leaf` terms in sequence, then neighbours in pairs: height ceil(log2(number of leaves)).
+/// Leaves of `leaf` terms in sequence, then neighbours in pairs: height ceil(log2(number of
+/// leaves)).
 Sum pairwise(Tape& tape, const oracle::Accumulator& model, double underflow,
              const std::vector<Term>& terms) {
   std::vector<Traced> level;

@@ -118,8 +118,8 @@ std::string repeat_line(const ContractCase& contract, Family family, int seed, c
 }  // namespace
 
 AttackResult attack(const Contract& kernel, const Contract& judge, const Row& row,
-                    std::mt19937_64& random, bool see_holes) {
-  const JudgedRow judged = judged_row(row, see_holes);
+                    std::mt19937_64& random, Shown how) {
+  const JudgedRow judged = judged_row(row, how);
   const oracle::RowBound bound = bound_of(judge, judged),
                          noise = bound_of(emulator_twin(kernel), judged);
   AttackResult result{.not_applicable = bound.not_applicable};
@@ -140,14 +140,13 @@ AttackResult attack(const Contract& kernel, const Contract& judge, const Row& ro
   return result;
 }
 
-Ratios attack_all(const ContractCase& contract, const Effort& effort,
-                  const std::function<void(Contract&)>& weaken) {
-  const Contract kernel = read(contract);
-  Contract judge = kernel;
-  if (weaken) weaken(judge);
+Ratios attack_all(const ContractCase& contract, const Effort& effort, bool as_emulated) {
+  const Contract kernel = oracle::read_contract(contract.kernel, oracle::Spec{});
+  const Contract judge =
+      as_emulated ? kernel : oracle::read_contract(contract.judged, oracle::Spec{});
   Ratios ratios;
   double worst = 0;
-  for (const Family family : all_families()) {
+  for (const Family family : contract.families) {
     for (int seed = 0; seed < effort.seeds; ++seed) {
       std::mt19937_64 random(effort.seed + 1000003 * static_cast<std::uint64_t>(seed) +
                              97 * static_cast<std::uint64_t>(family));

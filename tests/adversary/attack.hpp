@@ -1,4 +1,5 @@
-// The attack on one row under one contract: from zero and from random choices, follow the sign of the
+// The attack on one row under one contract: from zero and from random choices, follow the sign of
+// the
 // gradient in both directions, for an element of out, for the LSE, and for the functional of T1F.
 // A local search: it can show that a bound is reached or broken, never that it holds.
 #pragma once
@@ -34,9 +35,8 @@ struct AttackResult {
 };
 
 /// `kernel` is what is emulated, `judged` whose bound is tested: the same, except in ablations.
-/// `see_holes` as in judged_row().
 AttackResult attack(const oracle::Contract& kernel, const oracle::Contract& judged, const Row&,
-                    std::mt19937_64&, bool see_holes = true);
+                    std::mt19937_64&, Shown = Shown::as_it_is);
 
 struct Ratios {
   std::vector<double> out, lse, functional;
@@ -53,8 +53,8 @@ struct Effort {
   std::uint64_t seed = 7;
 };
 
-/// All families and seeds against one contract. `weaken` (may be empty) changes the judge's copy.
-Ratios attack_all(const ContractCase&, const Effort&,
-                  const std::function<void(oracle::Contract&)>& weaken = {});
+/// All families and seeds of a case. `as_emulated`: the judge is told everything, whatever the case
+/// says.
+Ratios attack_all(const ContractCase&, const Effort&, bool as_emulated = false);
 
 }  // namespace ringproof::adversary

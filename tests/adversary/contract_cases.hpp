@@ -1,9 +1,10 @@
-// The contracts the adversary attacks, as JSON that read_contract() takes: the presets as they stand,
-// "big-u" contracts whose unit roundoff is 2^-10 in place of 2^-24 (there second-order terms and terms
-// in |m| are first-class), and "one field at a time": everything exact except one field.
+// The contracts the adversary attacks, from contracts.json: the presets as they stand; "big-u"
+// contracts whose unit roundoff is 2^-10 in place of 2^-24 (there second-order terms and terms in
+// |m|
+// are first-class); one field at a time, everything else exact; and traps, judged with a term
+// missing.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,24 +15,22 @@ namespace ringproof::adversary {
 
 struct ContractCase {
   std::string name;
-  std::string json;     // a name or an object
-  RowOptions row = {};  // what the contract brings into play; `partials` comes from the contract
-  bool may_know_ring = false;  // T1R applies: half of the rows declare their ring
-  bool gross_only = false;     // the emulator is no more precise than the contract
+  std::string kernel;            // JSON object of the contract that is emulated
+  std::string judged;            // the same, or with something left out
+  RowOptions row;                // what the contract brings into play
+  bool may_know_ring = false;    // T1R applies: half of the rows declare their ring
+  bool gross_only = false;       // the emulator is no more precise than the contract
+  std::vector<Family> families;  // where a missing term shows; else all of them
 };
 
 std::vector<ContractCase> preset_cases();
 std::vector<ContractCase> big_unit_cases();
+/// `judged` lacks the field: judged as emulated the bound must hold, judged so it must break.
+std::vector<ContractCase> field_cases();
+std::vector<ContractCase> trap_cases();
+/// Where the adversary exceeds a bound (README.md).
+std::vector<ContractCase> known_gaps();
 
-/// One field alone; `without` removes it from the judge's copy of the contract.
-struct FieldCase {
-  ContractCase contract;
-  std::function<void(oracle::Contract&)> without;
-};
-std::vector<FieldCase> field_cases();
-
-/// The contract of a case.
-oracle::Contract read(const ContractCase&);
 /// The same structure with every rounding one of binary64: what the emulator itself may err.
 oracle::Contract emulator_twin(const oracle::Contract&);
 

@@ -34,6 +34,8 @@ constexpr std::array kNames = {"randn",
                                "tiny scores",
                                "weightless rank, V 1e30",
                                "lonely weightless key, V 1e30",
+                               "slow ascent",
+                               "sparse keys",
                                "vanishing weights"};
 
 class RowMaker {
@@ -90,6 +92,11 @@ class RowMaker {
     std::iota(row_.position.begin(), row_.position.end(), 0);
     if (family_ == Family::lonely_weightless)
       for (std::size_t j = 1; j < row_.position.size(); ++j) row_.position[j] += count;
+    if (family_ == Family::sparse) {
+      row_.position.resize(std::min<std::size_t>(row_.position.size(), 6));
+      for (std::int64_t& position : row_.position)
+        position = position * 80 + static_cast<std::int64_t>(random_() % 80);
+    }
     if (family_ == Family::scattered) {
       std::int64_t place = static_cast<std::int64_t>(random_() % 20);
       for (std::int64_t& position : row_.position) {
@@ -156,6 +163,11 @@ class RowMaker {
       case Family::lonely_weightless:
         only_first_component(std::log(options_.weight_floor));
         break;
+      case Family::slow_ascent:
+        only_first_component(0);
+        row_.query[0] = random_() % 2 == 0 ? 0.001 : -0.001;
+        for (std::int64_t j = 0; j < n; ++j) key(j, 0) = static_cast<double>(j);
+        break;
       case Family::vanishing_weights:
         only_first_component(0);
         for (std::int64_t j = 0; j < n; ++j)
@@ -202,6 +214,9 @@ class RowMaker {
           case Family::weightless_rank:
           case Family::lonely_weightless:
             v = in_first_quarter(j) ? 1e30 * (1 + 0.1 * v) : 1e-20 * v;
+            break;
+          case Family::slow_ascent:
+            v = (row_.query[0] > 0 ? j : n - 1 - j) < 4 ? 1 + 0.1 * v : 1e-3 * v;
             break;
           case Family::vanishing_weights:
             v *= j == 0 ? 1e-30 : 1e10;

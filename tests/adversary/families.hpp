@@ -1,5 +1,6 @@
 // Input families for one row: shapes of scores and values that once broke, or might break, a bound.
-// The first 22 are those of docs/contract.md, section "numeric verification"; the others aim at one term each.
+// The first 22 are those of docs/contract.md, section "numeric verification"; the others aim at one
+// term each.
 #pragma once
 
 #include <random>
@@ -34,8 +35,12 @@ enum class Family {
   weightless_quarter,
   dyadic,
   tiny_scores,  // stored scores and capped scores underflow
-  weightless_rank,  // weights of one contiguous quarter just below what exp can return, huge values there
-  lonely_weightless,  // the same with a single key in the first half of the positions: a partial of its own
+  // weights of one contiguous quarter just below what exp can return, huge values there
+  weightless_rank,
+  // the same with a single key in the first half of the positions: a partial of its own
+  lonely_weightless,
+  slow_ascent,        // each block raises the maximum a little (or none does): rescales add up
+  sparse,             // few keys, far apart
   vanishing_weights,  // weights spread down to where exp returns zero
 };
 

@@ -19,9 +19,9 @@ class RowKernel {
     constant_ = tape.round(tape.constant(row.scale), contract.score.scale_const_u);
     for (std::int64_t j = 0; j < row.visible(); ++j) scores_.push_back(score(j));
     if (row.sink) sink_ = sink();
-    // Exponents and LSE need not use the same constant: the maximum in the LSE may be free of its error.
-    const bool temperature = row.softcap == 0 && row.bias.empty() && row.alibi.empty();
-    if (plan.lse_exact_scale && temperature)
+    // Exponents and LSE need not use the same constant: the maximum in the LSE may be free of its
+    // error.
+    if (plan.lse_exact_scale)
       exponent_.rescale_maximum(tape.constant(row.scale) / constant_,
                                 plan.sink_scaled ? Traced{} : sink_);
   }
@@ -88,12 +88,11 @@ class RowKernel {
     s = (1 / row_.softcap) * s;
     for (int k = 0; k < field.roundings; ++k)
       s = tape_.round(s, contract_.softmax.u, contract_.score.eta);
-    s = tanh(stores(s, field.store, softcap_store_eta()));
+    s = tanh(stores(s, field.store, contract_.score.store_eta));
     s = tape_.shift(s, field.tanh_rel * std::fabs(s.value()) + field.tanh_abs);
-    return stores(tape_.round(row_.softcap * s, contract_.softmax.u), field.store,
-                  contract_.score.store_eta);
+    return stores(tape_.round(row_.softcap * s, contract_.softmax.u, contract_.score.eta),
+                  field.store, contract_.score.store_eta);
   }
-  double softcap_store_eta() const { return contract_.score.store_eta; }
 
   // (6): a bias term, its own roundings, the addition, the stores after it.
   Traced added(Traced s, double bias) {
@@ -176,7 +175,8 @@ class RowKernel {
     return result;
   }
 
-  /// Raises the running maximum to at least `candidate` (lazily, if the contract lets it) and rescales.
+  /// Raises the running maximum to at least `candidate` (lazily, if the contract lets it) and
+  /// rescales.
   void raise(State& state, Traced candidate) {
     if (state.m.empty()) {
       state.m = exponent_.maximum(candidate);

@@ -1,5 +1,7 @@
-// One row of a conforming forward kernel on the tape: every operation that a contract lists is rounded
-// by the adversary, in the places where the fields of the contract allow a rounding and nowhere else.
+// One row of a conforming forward kernel on the tape: every operation that a contract lists is
+// rounded
+// by the adversary, in the places where the fields of the contract allow a rounding and nowhere
+// else.
 #pragma once
 
 #include "oracle/contract/contract.hpp"

@@ -116,8 +116,11 @@ Plan draw_plan(const oracle::Contract& contract, const Row& row, std::mt19937_64
   plan.sink_partial =
       static_cast<int>(pick(random, static_cast<std::int64_t>(plan.partial_size.size())));
   plan.sink_first = pick(random, 2) == 0;
-  plan.sink_scaled = pick(random, 3) == 0;
-  plan.lse_exact_scale = pick(random, 3) == 0;
+  // Behind a softcap or a bias there are no raw units left: the constant belongs to the dot product
+  // alone.
+  const bool raw_units = row.softcap == 0 && row.bias.empty() && row.alibi.empty();
+  plan.sink_scaled = raw_units && pick(random, 3) == 0;
+  plan.lse_exact_scale = raw_units && pick(random, 3) == 0;
   return plan;
 }
 

@@ -1,4 +1,5 @@
-// The choices a contract leaves to its kernels: which accumulator of a list, which merge, which order
+// The choices a contract leaves to its kernels: which accumulator of a list, which merge, which
+// order
 // of blocks, how the keys lie on the ranks. One plan is one kernel; the adversary draws many.
 #pragma once
 

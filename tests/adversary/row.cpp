@@ -44,7 +44,8 @@ Scores scores_of(const Row& row) {
   return scores;
 }
 
-/// `size`: the sum of the absolute values of what was added. 2^-50 of it covers every long double sum
+/// `size`: the sum of the absolute values of what was added. 2^-50 of it covers every long double
+/// sum
 /// here (n <= 2^10 terms, relative error 2^-63 a step).
 oracle::Certified certified(long double value, long double size) {
   const double high = static_cast<double>(value);
@@ -89,69 +90,88 @@ void build_problem(const Row& row, const std::vector<std::int64_t>& place, std::
   problem.spec.ring = row.ring;
 }
 
-}  // namespace
+/// The sink as a key behind the others: no product, value 0.
+Row with_sink_as_key(Row row) {
+  row.keys.resize(row.keys.size() + static_cast<std::size_t>(row.head_dim), 0.0);
+  row.values.resize(row.values.size() + static_cast<std::size_t>(row.value_dim), 0.0);
+  row.position.push_back(row.total_keys++);
+  row.sink.reset();
+  return row;
+}
 
-JudgedRow judged_row(const Row& row, bool see_holes) {
-  JudgedRow judged;
+/// The visible keys' numbers at their places among all keys.
+std::vector<double> spread(const std::vector<double>& from, const std::vector<std::int64_t>& place,
+                           std::int64_t total_keys) {
+  std::vector<double> to;
+  if (from.empty()) return to;
+  to.assign(static_cast<std::size_t>(total_keys), 0.0);
+  for (std::size_t j = 0; j < place.size(); ++j) to[static_cast<std::size_t>(place[j])] = from[j];
+  return to;
+}
+
+/// Softmax and its sums: what depends on the final scores alone.
+void fill_answer(const Row& row, const std::vector<std::int64_t>& place,
+                 const std::vector<long double>& scores, JudgedRow& judged) {
   oracle::RowTruth& truth = judged.truth;
-  std::vector<std::int64_t> place = row.position;
-  if (!see_holes) std::iota(place.begin(), place.end(), 0);
-  const std::int64_t total_keys = see_holes ? row.total_keys : row.visible();
-  truth.i = row.ring ? row.query_position : 0;
-  truth.keys = {0, total_keys};
-  truth.visible = row.visible();
-  truth.has_sink = row.sink.has_value();
-  truth.sink = row.sink.value_or(0);
-  build_problem(row, place, total_keys, judged);
-
-  const Scores scores = scores_of(row);
-  const auto at = [&](std::int64_t j) {
-    return static_cast<std::size_t>(place[static_cast<std::size_t>(j)]);
-  };
-  const auto spread = [&](const std::vector<double>& from, double elsewhere) {
-    std::vector<double> to;
-    if (from.empty()) return to;
-    to.assign(static_cast<std::size_t>(total_keys), elsewhere);
-    for (std::int64_t j = 0; j < row.visible(); ++j) to[at(j)] = from[static_cast<std::size_t>(j)];
-    return to;
-  };
-  truth.dot = spread(scores.dot, 0);
-  truth.abs_dot = spread(scores.abs_dot, 0);
-  truth.capped = spread(scores.capped, 0);
-  truth.bias = spread(row.bias, 0);
-  truth.alibi = spread(row.alibi, 0);
-  truth.score.assign(static_cast<std::size_t>(total_keys), -kInfinity);
-  truth.log_p = truth.score;
-  truth.p.assign(truth.score.size(), 0.0);
-
-  long double highest = row.sink ? static_cast<long double>(*row.sink)
-                                 : -std::numeric_limits<long double>::infinity();
-  for (const long double score : scores.final_score) highest = std::max(highest, score);
-  long double total = row.sink ? std::exp(*row.sink - highest) : 0.0L;
-  for (const long double score : scores.final_score) total += std::exp(score - highest);
+  const auto width = static_cast<std::size_t>(row.value_dim);
+  long double highest = -std::numeric_limits<long double>::infinity(), total = 0;
+  if (row.sink) highest = *row.sink;
+  for (const long double score : scores) highest = std::max(highest, score);
+  if (row.sink) total = std::exp(*row.sink - highest);
+  for (const long double score : scores) total += std::exp(score - highest);
   judged.lse = highest + std::log(total);
-  judged.out.assign(static_cast<std::size_t>(row.value_dim), 0.0L);
-  std::vector<long double> absolute = judged.out;  // [Dv] sum of p |v|
-  for (std::int64_t j = 0; j < row.visible(); ++j) {
-    const long double score = scores.final_score[static_cast<std::size_t>(j)];
-    const long double probability = std::exp(score - highest) / total;
-    truth.score[at(j)] = static_cast<double>(score);
-    truth.log_p[at(j)] = static_cast<double>(score - judged.lse);
-    truth.p[at(j)] = static_cast<double>(probability);
-    for (std::int64_t column = 0; column < row.value_dim; ++column) {
-      judged.out[static_cast<std::size_t>(column)] += probability * row.value(j, column);
-      absolute[static_cast<std::size_t>(column)] += probability * std::fabs(row.value(j, column));
+  judged.out.assign(width, 0.0L);
+  std::vector<long double> absolute(width, 0.0L);  // [Dv] sum of p |v|
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    const auto at = static_cast<std::size_t>(place[j]);
+    const long double probability = std::exp(scores[j] - highest) / total;
+    truth.score[at] = static_cast<double>(scores[j]);
+    truth.log_p[at] = static_cast<double>(scores[j] - judged.lse);
+    truth.p[at] = static_cast<double>(probability);
+    for (std::size_t column = 0; column < width; ++column) {
+      const double value = row.values[j * width + column];
+      judged.out[column] += probability * value;
+      absolute[column] += probability * std::fabs(value);
     }
   }
   truth.log_p_sink = row.sink ? static_cast<double>(*row.sink - judged.lse) : 0;
   truth.max_score = static_cast<double>(highest);
-  // A long double dot product of d products errs by at most (d + 4) 2^-64 sum|q k|.
-  double largest = 0;
-  for (const double bound : scores.abs_dot) largest = std::max(largest, bound);
-  truth.score_radius = static_cast<double>(row.head_dim + 4) * 0x1p-63 * largest;
   truth.lse = certified(judged.lse, std::fabs(judged.lse) + 1);
-  for (std::size_t column = 0; column < judged.out.size(); ++column)
+  for (std::size_t column = 0; column < width; ++column)
     truth.out.push_back(certified(judged.out[column], absolute[column]));
+}
+
+}  // namespace
+
+JudgedRow judged_row(const Row& shown, Shown how) {
+  const bool sink_as_key = how == Shown::sink_as_key && shown.sink;
+  const Row row = sink_as_key ? with_sink_as_key(shown) : shown;
+  Scores scores = scores_of(row);
+  if (sink_as_key) scores.final_score.back() = scores.dot.back() = *shown.sink;
+  std::vector<std::int64_t> place = row.position;
+  if (how == Shown::without_holes) std::iota(place.begin(), place.end(), 0);
+  const std::int64_t total = how == Shown::without_holes ? row.visible() : row.total_keys;
+
+  JudgedRow judged;
+  oracle::RowTruth& truth = judged.truth;
+  truth.i = row.ring ? row.query_position : 0;
+  truth.keys = {0, total};
+  truth.visible = row.visible();
+  truth.has_sink = row.sink.has_value();
+  truth.sink = row.sink.value_or(0);
+  truth.dot = spread(scores.dot, place, total);
+  truth.abs_dot = spread(scores.abs_dot, place, total);
+  truth.capped = spread(scores.capped, place, total);
+  truth.bias = spread(row.bias, place, total);
+  truth.alibi = spread(row.alibi, place, total);
+  truth.score.assign(static_cast<std::size_t>(total), -kInfinity);
+  truth.log_p = truth.score;
+  truth.p.assign(truth.score.size(), 0.0);
+  // A long double dot product of d products errs by at most (d + 4) 2^-64 sum|q k|.
+  truth.score_radius = static_cast<double>(row.head_dim + 4) * 0x1p-63 *
+                       *std::max_element(scores.abs_dot.begin(), scores.abs_dot.end());
+  build_problem(row, place, total, judged);
+  fill_answer(row, place, scores.final_score, judged);
   return judged;
 }
 

@@ -1,5 +1,7 @@
-// One query row for the adversary, in plain numbers, and what the judge needs to bound it: a RowTruth
-// and a Problem built by hand in extended precision. The truth engine takes no part, so that an error
+// One query row for the adversary, in plain numbers, and what the judge needs to bound it: a
+// RowTruth
+// and a Problem built by hand in extended precision. The truth engine takes no part, so that an
+// error
 // there cannot hide an error of the bounds.
 #pragma once
 
@@ -43,8 +45,12 @@ struct JudgedRow {
   long double lse = 0;
 };
 
-/// `see_holes` false leaves the invisible keys out of the problem: the row is then judged as if its
-/// visible keys were consecutive (an ablation).
-JudgedRow judged_row(const Row&, bool see_holes = true);
+/// How the row is shown to the judge; all but the first are ablations.
+enum class Shown {
+  as_it_is,
+  without_holes,  // as if its visible keys were consecutive
+  sink_as_key,    // the sink as one more key with value 0 and an exact score
+};
+JudgedRow judged_row(const Row&, Shown = Shown::as_it_is);
 
 }  // namespace ringproof::adversary

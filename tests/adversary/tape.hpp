@@ -1,6 +1,8 @@
 // A reverse-mode tape on which every rounding is a free choice of the adversary:
-//   y = x + (u |x| + eta) xi,   xi in [-1, 1]          (the rounding model of docs/contract.md, section 1)
-// The tape records a kernel once, differentiates one result by every xi, and sets each xi to the sign
+//   y = x + (u |x| + eta) xi,   xi in [-1, 1]          (the rounding model of docs/contract.md,
+// section 1)
+// The tape records a kernel once, differentiates one result by every xi, and sets each xi to the
+// sign
 // that moves the result the wrong way. It emulates no format: a value is never put on a grid.
 #pragma once
 
@@ -47,7 +49,8 @@ class Tape {
     return record_choice(value + width * choice, x, 1 + (value > 0 ? unit : -unit) * choice, width);
   }
 
-  /// Round to nearest in a format that holds the powers of two: by monotonicity the error is also at
+  /// Round to nearest in a format that holds the powers of two: by monotonicity the error is also
+  /// at
   /// most the distance to the nearest power of two, the fact behind (12).
   Traced round_to_nearest(Traced x, double unit, double underflow = 0) {
     const double size = std::fabs(x.value());

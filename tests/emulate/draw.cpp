@@ -178,7 +178,8 @@ class Maker {
           broadcast(stored, {problem_.batches, problem_.heads, problem_.queries, problem_.keys});
     }
     if (chance(7)) {
-      // A kernel without a rounding for the bias needs products of slope and distance that are exact.
+      // A kernel without a rounding for the bias needs products of slope and distance that are
+      // exact.
       std::vector<double> slopes;
       for (std::int64_t h = 0; h < problem_.heads; ++h)
         slopes.push_back(eager ? std::exp2(-1.0 - static_cast<double>(h))

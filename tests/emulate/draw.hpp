@@ -1,8 +1,11 @@
-// Drawing a whole case: a contract of the zoo, a problem (sizes, mask, additions, input family), and the
-// answer of a conforming kernel. One seed is one case, on every machine with the same standard library.
+// Drawing a whole case: a contract of the zoo, a problem (sizes, mask, additions, input family),
+// and the
+// answer of a conforming kernel. One seed is one case, on every machine with the same standard
+// library.
 //
 //   Draw draw = draw_case(17);
-//   oracle::Report report = oracle::check(draw.as_case(), draw.contract(), {});   // must not be FAIL
+//   oracle::Report report = oracle::check(draw.as_case(), draw.contract(), {});   // must not be
+// FAIL
 #pragma once
 
 #include <cstdint>
@@ -65,7 +68,8 @@ struct Draw {
   void write(const std::string& path) const;
 };
 
-/// Case number `seed`; the zoo entry goes round with the seed, so that size(zoo()) seeds meet all of it.
+/// Case number `seed`; the zoo entry goes round with the seed, so that size(zoo()) seeds meet all
+/// of it.
 Draw draw_case(std::uint64_t seed);
 /// The same for one entry.
 Draw draw_case(std::uint64_t seed, const ZooEntry&);

@@ -1,4 +1,5 @@
-// No conforming kernel is refused: the zoo of presets and variants, with real roundings, before check().
+// No conforming kernel is refused: the zoo of presets and variants, with real roundings, before
+// check().
 // RINGPROOF_EMULATE_COUNT and RINGPROOF_EMULATE_SEED lengthen and move the run.
 #include <cstdlib>
 #include <filesystem>

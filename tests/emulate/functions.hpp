@@ -1,5 +1,7 @@
-// Special functions of an emulated kernel: the exact value in wider arithmetic, an error of at most the
-// declared size in the chosen direction, one rounding to the working type. Errors in Numerics are what is
+// Special functions of an emulated kernel: the exact value in wider arithmetic, an error of at most
+// the
+// declared size in the chosen direction, one rounding to the working type. Errors in Numerics are
+// what is
 // left of the declared ones after that rounding.
 #pragma once
 

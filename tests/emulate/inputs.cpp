@@ -1,4 +1,5 @@
-// The input families (inputs.hpp), each chosen against terms of the bounds that the others leave small.
+// The input families (inputs.hpp), each chosen against terms of the bounds that the others leave
+// small.
 #include "tests/emulate/inputs.hpp"
 
 #include <algorithm>
@@ -63,7 +64,8 @@ class Inputs {
     return values_.k[static_cast<std::size_t>(row * shape_.head_dim + t)];
   }
 
-  /// Scores that the first component alone decides: q = (size, 0, ...), key = value(place in its head).
+  /// Scores that the first component alone decides: q = (size, 0, ...), key = value(place in its
+  /// head).
   template <class Value>
   void first_component(double size, Value&& value) {
     for (std::int64_t row = 0; row < shape_.query_rows; ++row)
@@ -147,7 +149,8 @@ class Inputs {
         v *= j < shape_.keys / 4 ? (narrow_ ? 100 : 1e4) : 0.125;
         return;
       case InputFamily::equal_scores: {
-        // Columns of one sign, and columns whose halves cancel: sums that are exact, some of them zero.
+        // Columns of one sign, and columns whose halves cancel: sums that are exact, some of them
+        // zero.
         const double integer = std::floor(3 * uniform()) + 1;
         v = column % 2 == 0 || j < half
                 ? integer

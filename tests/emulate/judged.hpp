@@ -17,7 +17,8 @@ namespace ringproof::emulate {
 struct Judged {
   oracle::Report report;
   bool refused() const { return report.verdict == oracle::Verdict::fail; }
-  /// Largest error over bound of a tensor, the output's rounding counted as allowed; 0 if not judged.
+  /// Largest error over bound of a tensor, the output's rounding counted as allowed; 0 if not
+  /// judged.
   double worst(oracle::AnswerKind) const;
   double worst_functional() const;
   std::int64_t elements(oracle::AnswerKind) const;

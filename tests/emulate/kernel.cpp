@@ -1,4 +1,5 @@
-// The emulated kernel around its rows: loading, scores, visibility, who holds which keys (kernel.hpp).
+// The emulated kernel around its rows: loading, scores, visibility, who holds which keys
+// (kernel.hpp).
 #include "tests/emulate/kernel.hpp"
 
 #include <algorithm>
@@ -18,10 +19,13 @@ template <class Real>
 class Kernel {
  public:
   Kernel(const Problem& problem, const Numerics& numerics, std::uint64_t seed)
-      : problem_(problem), numerics_(numerics), functions_(numerics, seed) {
-    scale_ = problem.spec.scale.value_or(1 / std::sqrt(static_cast<double>(problem.head_dim)));
+      : problem_(problem), numerics_(numerics), functions_(numerics, seed) {}
+
+  /// Loads q, k and v; to be called before the first row.
+  void load_all() {
+    scale_ = problem_.spec.scale.value_or(1 / std::sqrt(static_cast<double>(problem_.head_dim)));
     const double root = static_cast<Real>(std::sqrt(scale_));
-    q_ = load(problem.q, root), k_ = load(problem.k, root), v_ = load(problem.v, 0);
+    q_ = load(problem_.q, root), k_ = load(problem_.k, root), v_ = load(problem_.v, 0);
   }
 
   void row(std::int64_t b, std::int64_t h, std::int64_t i, Answers& answers) {
@@ -44,7 +48,8 @@ class Kernel {
   }
 
  private:
-  /// Contiguous copy of a tensor as the kernel loads it; root > 0 and `root_scale`: scaled by it first.
+  /// Contiguous copy of a tensor as the kernel loads it; root > 0 and `root_scale`: scaled by it
+  /// first.
   std::vector<Real> load(const Tensor& tensor, double root) {
     std::vector<Real> loaded;
     for (std::int64_t b = 0; b < tensor.shape[0]; ++b)
@@ -204,6 +209,7 @@ Answers run(const Problem& problem, const Numerics& numerics, std::uint64_t seed
       .lse = std::vector<double>(rows)};
   const FlushSubnormals flush(numerics.flush);
   Kernel<Real> kernel(problem, numerics, seed);
+  kernel.load_all();
   for (std::int64_t b = 0; b < problem.batches; ++b)
     for (std::int64_t h = 0; h < problem.heads; ++h)
       for (std::int64_t i = 0; i < problem.queries; ++i) kernel.row(b, h, i, answers);

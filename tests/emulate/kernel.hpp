@@ -1,6 +1,9 @@
-// A forward attention kernel in real arithmetic (float or double of this machine, casts, FTZ, truncating
-// matrix units), for any Numerics and any forward problem. It is slow, and right by construction: what it
-// computes is what its contract allows. It takes nothing from the judge but the problem's plain data.
+// A forward attention kernel in real arithmetic (float or double of this machine, casts, FTZ,
+// truncating
+// matrix units), for any Numerics and any forward problem. It is slow, and right by construction:
+// what it
+// computes is what its contract allows. It takes nothing from the judge but the problem's plain
+// data.
 #pragma once
 
 #include <cstdint>

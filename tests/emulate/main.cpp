@@ -1,5 +1,7 @@
-// ringproof-emulate: draws conforming kernels and judges them. Prints each false alarm with the command
-// that repeats it, a table of the largest error over bound, and exits with 1 if anything was refused.
+// ringproof-emulate: draws conforming kernels and judges them. Prints each false alarm with the
+// command
+// that repeats it, a table of the largest error over bound, and exits with 1 if anything was
+// refused.
 #include <CLI/CLI.hpp>
 
 #include <filesystem>

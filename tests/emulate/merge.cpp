@@ -1,5 +1,7 @@
-// Merging the partial results of one row: unnormalised states, LSE-weighted (in sequence, or all at once),
-// and by a sigmoid. Formulas as kernels use them; their bounds are (17) to (20b) of docs/contract.md.
+// Merging the partial results of one row: unnormalised states, LSE-weighted (in sequence, or all at
+// once),
+// and by a sigmoid. Formulas as kernels use them; their bounds are (17) to (20b) of
+// docs/contract.md.
 #include "tests/emulate/row_kernel.hpp"
 
 namespace ringproof::emulate {

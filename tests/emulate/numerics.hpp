@@ -1,5 +1,7 @@
-// What one kernel's arithmetic is: formats, order of operations, errors of its special functions, how it
-// merges partial results. Plain values; zoo.cpp fills them so that they conform to a named contract.
+// What one kernel's arithmetic is: formats, order of operations, errors of its special functions,
+// how it
+// merges partial results. Plain values; zoo.cpp fills them so that they conform to a named
+// contract.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@
 
 namespace ringproof::emulate {
 
-/// Tensors are contiguous in the canonical axes [B, H, N, D]. Moving keeps the views valid (the bytes
+/// Tensors are contiguous in the canonical axes [B, H, N, D]. Moving keeps the views valid (the
+/// bytes
 /// stay where they are); copying would not, so it is forbidden.
 class OwnedTensors {
  public:

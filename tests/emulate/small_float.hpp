@@ -22,7 +22,8 @@ inline constexpr SmallFloat kFp16{11, -14, false};
 inline constexpr SmallFloat kE4m3{4, -6, false};
 inline constexpr SmallFloat kFp32{24, -126, false};
 
-/// The number of the format that rounding gives; gradual underflow, ties to even. The callers stay below
+/// The number of the format that rounding gives; gradual underflow, ties to even. The callers stay
+/// below
 /// the largest number of the format.
 inline double cast(double x, const SmallFloat& format) {
   if (!format || x == 0 || !std::isfinite(x)) return x;

@@ -23,7 +23,8 @@ struct Products {
 
 namespace detail {
 
-/// One step of a truncating matrix unit: carry and products are aligned to the largest exponent and cut
+/// One step of a truncating matrix unit: carry and products are aligned to the largest exponent and
+/// cut
 /// two bits below a 24-bit significand, added exactly, and the sum is cut to 24 bits.
 template <class Real>
 Real truncating_step(Real carry, const Products<Real>& terms, std::size_t first, std::size_t last) {

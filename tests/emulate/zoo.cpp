@@ -109,7 +109,8 @@ class Drawer {
   }
 
   void softmax() {
-    // The presets with a fast exp2 declare the fused form, which covers the others (docs/contract.md, presets).
+    // The presets with a fast exp2 declare the fused form, which covers the others
+    // (docs/contract.md, presets).
     const bool fused = preset_.gpu || entry_.preset == "fp32-simd";
     n_.argument =
         fused && !preset_.eager

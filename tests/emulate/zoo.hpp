@@ -1,5 +1,6 @@
 // The zoo: every preset of docs/contract.md with every variant, and kernels that conform to each.
-// Presets are described here by hand, as their authors would declare them, not read from presets.json:
+// Presets are described here by hand, as their authors would declare them, not read from
+// presets.json:
 // a wrong number there shows as a false alarm here.
 #pragma once
 
@@ -37,7 +38,8 @@ std::vector<ZooEntry> zoo();
 std::vector<std::string> zoo_presets();
 std::vector<std::string> zoo_variants();
 
-/// A kernel of the entry, with everything the contract leaves open drawn at random. `ranks` is the spec's.
+/// A kernel of the entry, with everything the contract leaves open drawn at random. `ranks` is the
+/// spec's.
 Numerics draw_numerics(const ZooEntry&, std::int64_t ranks, std::mt19937_64&);
 
 }  // namespace ringproof::emulate
