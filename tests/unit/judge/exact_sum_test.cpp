@@ -27,7 +27,6 @@ int sign(const Rational& x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 
 /// Neighbour of a number of the type, by trying binary64 numbers beyond it.
 double next_above(DType type, double x) { return round_up(type, std::nextafter(x, kInfinity)); }
-double next_below(DType type, double x) { return round_down(type, std::nextafter(x, -kInfinity)); }
 
 /// Terms whose sums hit ties, near-ties and cancellation: few digits, exponents that meet.
 std::array<double, 4> drawn_terms(std::mt19937_64& generator) {
