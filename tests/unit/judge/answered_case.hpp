@@ -64,7 +64,7 @@ inline double value_at(CaseBuilder& builder, const std::string& name, std::int64
 }
 inline void set_value(CaseBuilder& builder, const std::string& name, std::int64_t n, double value) {
   OwnedTensor& tensor = *builder.find(name);
-  oracle::encode(tensor.dtype, value,
+  oracle::encode(tensor.dtype, oracle::round_nearest(tensor.dtype, value),
                  tensor.bytes.data() + static_cast<std::size_t>(n) * oracle::size_of(tensor.dtype));
 }
 

@@ -160,7 +160,7 @@ TEST_CASE("inputs that the contract cannot load are bad input by tensor and inde
   CaseBuilder bf16 = random_case(DType::bf16);
   answer(bf16, DType::bf16);
   bf16.set("v", make_tensor(DType::f32, {1, 1, 9, 3},
-                            [](std::int64_t n) { return n == 7 ? 1.001 : 1.0; }));
+                            [](std::int64_t n) { return n == 7 ? 1 + 0x1p-10 : 1.0; }));
   CHECK(contains(refusal([&] { judge(bf16, "bf16-flash"); }), "v [b 0, h 0, n 2, d 1]"));
 }
 

@@ -13,7 +13,8 @@ using namespace ringproof::oracle;
 using namespace ringproof::test;
 
 TEST_CASE("rows are numbered by batch, head and query") {
-  const Case input = small_case(2, 4, 2, 5, 6).assemble();
+  const CaseBuilder builder = small_case(2, 4, 2, 5, 6);
+  const Case input = builder.assemble();
   const RowSet rows(input.problem);
   CHECK(rows.size() == 40);
   CHECK(rows.row(0).i == 0);
@@ -26,7 +27,8 @@ TEST_CASE("rows are numbered by batch, head and query") {
 }
 
 TEST_CASE("a sample holds different rows, depends on the seed alone and is fair") {
-  const Case input = small_case(1, 2, 1, 50, 3).assemble();
+  const CaseBuilder builder = small_case(1, 2, 1, 50, 3);
+  const Case input = builder.assemble();
   std::map<std::int64_t, int> drawn;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     const RowSet rows(input.problem, 10, seed), again(input.problem, 10, seed);
@@ -46,7 +48,8 @@ TEST_CASE("a sample holds different rows, depends on the seed alone and is fair"
 }
 
 TEST_CASE("every row is visited once by any number of threads") {
-  const Case input = small_case(2, 6, 3, 77, 4).assemble();
+  const CaseBuilder builder = small_case(2, 6, 3, 77, 4);
+  const Case input = builder.assemble();
   const RowSet rows(input.problem);
   const std::vector<Chunk> chunks = chunks_of(input.problem, rows);
   for (const int threads : {1, 2, 5, 16}) {
@@ -75,7 +78,8 @@ TEST_CASE("every row is visited once by any number of threads") {
 }
 
 TEST_CASE("an exception in a thread ends the walk and is thrown to the caller") {
-  const Case input = small_case(1, 8, 8, 100, 4).assemble();
+  const CaseBuilder builder = small_case(1, 8, 8, 100, 4);
+  const Case input = builder.assemble();
   const RowSet rows(input.problem);
   const std::vector<Chunk> chunks = chunks_of(input.problem, rows);
   for (const int threads : {1, 4}) {
