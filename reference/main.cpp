@@ -11,6 +11,7 @@
 #include <new>
 
 #include "oracle/case/error.hpp"
+#include "oracle/case/mapped_file.hpp"
 #include "reference/cli/answer_file.hpp"
 #include "reference/cli/schedule.hpp"
 
@@ -146,6 +147,7 @@ void print_schedule(const ScheduleOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  oracle::guard_against_file_signals();
   CLI::App app{"Ring attention, all ranks in one process: the scalar tier of ringproof"};
   RunOptions run_options;
   app.add_option("case", run_options.case_path, "case file with the problem (safetensors)");

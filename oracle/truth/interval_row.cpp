@@ -151,6 +151,22 @@ void fill_probabilities(const std::vector<Number>& scores, const Number& lse,
   row.log_p_sink = row.has_sink ? middle(Number(Number(row.sink) - lse).backend().data()) : 0;
 }
 
+/// A point near the largest score, to the last digit of the interval type: the binary64 maximum of
+/// the row would be off by 2^-53 of it, which for scores of 1e30 no exponential survives, and which
+/// would keep a row of equal scores from the exact weights exp(0) = 1.
+template <class Number>
+Number point_near_maximum(const std::vector<Number>& scores, const RowTruth& row) {
+  Number shift(row.max_score);  // exact for a sink
+  for (const Number& score : scores) {
+    if (middle(score.backend().data()) != row.max_score) continue;
+    mpfi_ptr point = shift.backend().data();
+    mpfi_mid(&point->left, score.backend().data());
+    mpfr_set(&point->right, &point->left, MPFR_RNDN);  // the same number: equally many digits
+    break;
+  }
+  return shift;
+}
+
 template <unsigned decimal_digits>
 void compute(const Problem& problem, const std::vector<std::uint8_t>& visible, RowTruth& row) {
   using Number = Interval<decimal_digits>;
@@ -167,7 +183,7 @@ void compute(const Problem& problem, const std::vector<std::uint8_t>& visible, R
   const Number sink(row.sink);
   const SoftmaxRow<Number> answer = dense_softmax<Number>(
       scores, problem.value_dim, [&](std::size_t j) -> const auto& { return values(seen[j]); },
-      row.has_sink ? &sink : nullptr, Number(row.max_score));
+      row.has_sink ? &sink : nullptr, point_near_maximum(scores, row));
   row.lse = certify(answer.lse);
   row.out.resize(size(problem.value_dim));
   std::transform(answer.out.begin(), answer.out.end(), row.out.begin(),
