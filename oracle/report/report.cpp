@@ -142,29 +142,23 @@ std::string to_text(const Report& report, const std::string& repeat) {
 
 std::string to_text(const Report& report, std::span<const Explanation> explanations) {
   std::string text;
-  std::string explained;
+  std::int64_t refuted = 0, not_evaluated = 0;
   for (const Explanation& one : explanations) {
-    text += fmt::format("  class     {}", one.id);
-    if (!one.variant.empty()) text += fmt::format(" {}", one.variant);
-    if (!one.not_evaluated.empty()) {
-      text += fmt::format(": not evaluated, {}\n", one.not_evaluated);
-    } else if (one.explained) {
-      explained = one.id;
-      text += fmt::format(": all {} elements of out lie in its box\n", one.elements);
-    } else {
-      text += fmt::format(": refuted by {} of {} elements of out, first {}\n", one.outside,
-                          one.elements, place(one.refuting->row, one.refuting->column));
-    }
-  }
-  if (!explained.empty()) {
-    text += fmt::format("explained by {} (consistent with it, no proof of it)\n", explained);
+    refuted += one.not_evaluated.empty() && !one.explained;
+    not_evaluated += !one.not_evaluated.empty();
+    if (!one.explained) continue;
+    text += fmt::format("explained by {} {}: all {} elements of out lie in its box ", one.id,
+                        one.variant, one.elements);
+    text += "(consistent with it, no proof of it)\n";
     const AnswerReport* lse = report.find(AnswerKind::lse);
     if (lse != nullptr && lse->verdict == Verdict::fail) {
-      text += fmt::format("{} says nothing about lse, which is refused as well\n", explained);
+      text += fmt::format("{} says nothing about lse, which is refused as well\n", one.id);
     }
-  } else if (report.verdict == Verdict::fail) {
-    text += "explained by no class this build knows\n";
   }
+  if (report.verdict != Verdict::fail) return text;
+  if (text.empty()) text = "explained by no class this build knows\n";
+  // Only classes that explain are named, so that a reader who looks for a name finds no other.
+  text += fmt::format("  classes   {} refuted, {} not evaluated\n", refuted, not_evaluated);
   return text;
 }
 
