@@ -168,11 +168,19 @@ Case case_of(const ringproof_problem& p, const ringproof_answer* answer) {
                                                {"documents_k", p.documents_k},
                                                {"q_scale", p.q_scale},
                                                {"k_scale", p.k_scale},
-                                               {"v_scale", p.v_scale}});
+                                               {"v_scale", p.v_scale},
+                                               {"dout", p.dout},
+                                               {"dlse", p.dlse}});
   Source answers{"answer", {}};
   if (answer != nullptr) {
     const ringproof_answer& given = require_struct(answer, "answer");
-    answers = source_of("answer", {{"out", given.out}, {"lse", given.lse}});
+    answers = source_of("answer", {{"out", given.out},
+                                   {"lse", given.lse},
+                                   {"dq", given.dq},
+                                   {"dk", given.dk},
+                                   {"dv", given.dv},
+                                   {"dbias", given.dbias},
+                                   {"dsinks", given.dsinks}});
   }
   return assemble_case(problem, answers, spec_of(p));
 }
@@ -273,10 +281,10 @@ int ringproof_truth(const ringproof_problem* problem, const ringproof_options* o
     const auto copy = [](const std::vector<double>& from, double* to) {
       if (to != nullptr) std::copy(from.begin(), from.end(), to);
     };
-    copy(truth.out_lo, out_lo);
-    copy(truth.out_hi, out_hi);
-    copy(truth.lse_lo, lse_lo);
-    copy(truth.lse_hi, lse_hi);
+    copy(truth.out.lo, out_lo);
+    copy(truth.out.hi, out_hi);
+    copy(truth.lse.lo, lse_lo);
+    copy(truth.lse.hi, lse_hi);
     put_message("", message, message_size);
   });
 }

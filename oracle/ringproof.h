@@ -119,13 +119,15 @@ typedef struct ringproof_problem {
   int32_t lse_base;                  /* RINGPROOF_LSE_BASE_... */
   int64_t ranks;                     /* partial results merged by the kernel; 0: not stated */
   int32_t ring_layout, ring_order;   /* known partition, or RINGPROOF_RING_UNKNOWN */
+  ringproof_tensor dout, dlse;       /* upstream gradients, as out and lse; absent: no gradients */
 } ringproof_problem;
 
 typedef struct ringproof_answer {
   uint32_t struct_size;
-  uint32_t reserved;    /* 0 */
-  ringproof_tensor out; /* [B, H, Nq, Dv] in the problem's layout */
-  ringproof_tensor lse; /* [B, H, Nq]; [H, N] with RINGPROOF_NHD */
+  uint32_t reserved;                          /* 0 */
+  ringproof_tensor out;                       /* [B, H, Nq, Dv] in the problem's layout */
+  ringproof_tensor lse;                       /* [B, H, Nq]; [H, N] with RINGPROOF_NHD */
+  ringproof_tensor dq, dk, dv, dbias, dsinks; /* gradients, each as its input */
 } ringproof_answer;
 
 typedef struct ringproof_options {
@@ -137,6 +139,13 @@ typedef struct ringproof_options {
   int32_t precision; /* 0 fast, 1 tight, 64 to 65536: digits of interval arithmetic */
   int32_t reserved;  /* 0 */
 } ringproof_options;
+
+/* ---- A kernel under the property suite ---- */
+/* What a shared object exports for `ringproof suite --so`: fills every answer whose data is not
+ * NULL, and nothing else. Anything but 0 means that the problem is not supported.
+ *   int ringproof_candidate_v1(const ringproof_problem* problem, ringproof_answer* answer); */
+typedef int (*ringproof_candidate)(const ringproof_problem*, ringproof_answer*);
+#define RINGPROOF_CANDIDATE_V1 "ringproof_candidate_v1"
 
 /* ---- The result ---- */
 typedef struct ringproof_element {
