@@ -155,7 +155,7 @@ std::string word_of(Direction direction) { return direction == Direction::down ?
 std::string word_of(const PositionMask& mask) {
   std::string text = mask.causal ? "causal" : "";
   if (mask.window_left >= 0) {
-    text += (text.empty() ? "" : "+") + fmt::format("window:{}", mask.window_left);
+    text += fmt::format("{}window:{}", text.empty() ? "" : "+", mask.window_left);
     if (mask.window_right >= 0) text += fmt::format(",{}", mask.window_right);
   }
   return text.empty() ? "full" : text;
