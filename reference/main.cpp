@@ -1,5 +1,6 @@
 // ringproof-reference: runs the scalar tier on a case file, or prints the ring's schedule.
-//   ringproof-reference CASE -o OUT [--ranks P] [--layout L] [--order down|up] [--trace F]
+//   ringproof-reference CASE -o OUT [--ranks P] [--layout L] [--order down|up]
+//       [--backward] [--trace F]
 //   ringproof-reference schedule --ranks P --layout L --mask M [--tokens N] [--format F]
 // Exit status 2 for bad input or usage; then nothing has been written.
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "oracle/case/mapped_file.hpp"
 #include "reference/cli/answer_file.hpp"
 #include "reference/cli/schedule.hpp"
+#include "reference/ring_backward.hpp"
 
 namespace {
 
@@ -34,6 +36,10 @@ struct RunOptions {
   RingPlan plan;
   bool backward = false;
 };
+
+Pass pass_of(const RunOptions& options) {
+  return options.backward ? Pass::backward : Pass::forward;
+}
 
 struct ScheduleOptions {
   Index ranks = 4, tokens = 0, row_bytes = 512;
@@ -74,10 +80,11 @@ bool same_file(const std::string& a, const std::string& b) {
 
 /// The trace is written first, under a name of its own, and gets its own name when the answer is
 /// there.
-void write_results(const CaseInput& input, const RunOptions& options, const auto& answer,
-                   const Trace& trace) {
+template <class Real>
+void write_results(const CaseInput& input, const RunOptions& options, const Answer<Real>& answer,
+                   const Gradients<Real>* gradients, const Trace& trace) {
   if (options.trace_path.empty()) {
-    write_answer(input, options.plan, answer, options.out_path);
+    write_answer(input, options.plan, answer, options.out_path, gradients);
     return;
   }
   const std::string part = options.trace_path + ".part";
@@ -87,7 +94,7 @@ void write_results(const CaseInput& input, const RunOptions& options, const auto
     write_trace(file, trace);
     file.close();
     if (!file) refuse(options.trace_path, "cannot be written");
-    write_answer(input, options.plan, answer, options.out_path);
+    write_answer(input, options.plan, answer, options.out_path, gradients);
     std::filesystem::rename(part, options.trace_path);
   } catch (...) {
     std::filesystem::remove(part, ignored);
@@ -95,35 +102,50 @@ void write_results(const CaseInput& input, const RunOptions& options, const auto
   }
 }
 
+/// Two lines: what was computed, and what went round.
+template <class Real>
+void print_summary(const CaseInput& input, const RunOptions& options, const Problem<Real>& problem,
+                   const Trace& trace) {
+  Index bytes = 0, pairs = 0, transfers = 0;
+  for (const TraceEvent& event : trace) {
+    bytes += event.bytes * (event.action == Action::post || event.action == Action::post_gradient);
+    transfers += event.action == Action::post || event.action == Action::post_gradient;
+    pairs += event.pairs;
+  }
+  fmt::print("{}: {} of {} queries x {} keys, {} heads, {}; {} visible pairs\n", options.out_path,
+             options.backward ? "out, lse and gradients" : "out and lse", problem.queries,
+             problem.keys, problem.batches * problem.heads,
+             contract_for(input, options.plan.ranks, pass_of(options)), pairs);
+  fmt::print("ring: {} ranks, {}, order {}; {} transfers, {} bytes in all\n", options.plan.ranks,
+             word_of(options.plan.layout), word_of(options.plan.direction), transfers, bytes);
+}
+
 template <class Real>
 void run_case(const CaseInput& input, const RunOptions& options) {
   const CaseProblem<Real> owned(input);
   const Problem<Real> problem = owned.problem();
   Trace trace;
-  const Answer<Real> answer = ring_attention(problem, options.plan, trace);
-  write_results(input, options, answer, trace);
-
-  Index bytes = 0, pairs = 0;
-  for (const TraceEvent& event : trace) {
-    if (event.action == Action::post) bytes += event.bytes;
-    pairs += event.pairs;
+  if (options.backward) {
+    const auto [answer, gradients] =
+        ring_attention_backward(problem, owned.upstream(), options.plan, trace);
+    write_results(input, options, answer, &gradients, trace);
+  } else {
+    const Answer<Real> answer = ring_attention(problem, options.plan, trace);
+    write_results<Real>(input, options, answer, nullptr, trace);
   }
-  fmt::print("{}: out and lse of {} queries x {} keys, {} heads, {}; {} visible pairs\n",
-             options.out_path, problem.queries, problem.keys, problem.batches * problem.heads,
-             contract_for(input, options.plan.ranks), pairs);
-  fmt::print("ring: {} ranks, {}, order {}; {} transfers, {} bytes in all\n", options.plan.ranks,
-             word_of(options.plan.layout), word_of(options.plan.direction),
-             options.plan.ranks * (options.plan.ranks - 1), bytes);
+  print_summary(input, options, problem, trace);
 }
 
 void run(const RunOptions& options) {
-  if (options.backward) refuse("--backward", "reserved, not supported yet");
   const CaseInput input = read_input(options.case_path, options.files);
   if (same_file(options.out_path, options.case_path) ||
       same_file(options.out_path, input.files.problem().path)) {
     refuse(options.out_path, "is the input; the answer needs a file of its own");
   }
-  if (arithmetic_for(input) == Arithmetic::fp64) {
+  if (options.backward && !input.views.dout && !input.views.dlse) {
+    refuse(options.case_path, "--backward needs dout or dlse, the gradients it starts from");
+  }
+  if (arithmetic_for(input, pass_of(options)) == Arithmetic::fp64) {
     run_case<double>(input, options);
   } else {
     run_case<float>(input, options);
@@ -155,7 +177,8 @@ int main(int argc, char** argv) try {
   app.add_option("--trace", run_options.trace_path, "file for the trace, JSON lines");
   app.add_option("--spec", run_options.files.spec_file, "file with the spec of the case");
   app.add_option("--problem", run_options.files.problem_file, "file with the problem of the case");
-  app.add_flag("--backward", run_options.backward, "reserved");
+  app.add_flag("--backward", run_options.backward,
+               "the gradients, too; they start from dout, dlse");
   add_ring_options(app, run_options.plan.ranks, run_options.plan.layout,
                    run_options.plan.direction);
 

@@ -1,7 +1,7 @@
 // The one score rule of all tiers (1): what happens between q.k and the softmax.
 //   s = scale * (q.k);  s <- c tanh(s / c);  s <- s + bias;  s <- s - slope |distance|
-// Visibility is decided before (problem.hpp): an invisible key has score minus infinity, and
-// nothing of it, not even a NaN, is read.
+// and, for the backward pass, its derivative. Visibility is decided before (problem.hpp): an
+// invisible key has score minus infinity, and nothing of it, not even a NaN, is read.
 #pragma once
 
 #include "reference/problem.hpp"
@@ -31,6 +31,24 @@ Real score(const Problem<Real>& problem, const QueryRow& query, Index j, const R
     s = s - problem.alibi_slopes(b, h, 0, 0) * Real(apart);
   }
   return s;
+}
+
+/// The derivative of the softcap at a score (26): 1 - tanh^2(s / c), and 1 without one. The scale
+/// is left to the sums, which it multiplies once.
+template <class Real>
+Real score_slope(const Problem<Real>& problem, const Real& dot_product) {
+  if (problem.softcap == Real{0}) return Real{1};
+  const Real s = problem.scale * dot_product;
+  const Real y = Number<Real>::hyperbolic_tangent(s / problem.softcap);
+  return Real{1} - y * y;
+}
+
+/// The same from the two vectors, whose product is only formed if it is wanted.
+template <class Real>
+Real score_slope(const Problem<Real>& problem,
+                 Numbers<Real> q,    // [D]
+                 Numbers<Real> k) {  // [D]
+  return problem.softcap == Real{0} ? Real{1} : score_slope(problem, dot<Real>(q, k));
 }
 
 }  // namespace ringproof::reference

@@ -4,6 +4,8 @@
 // travel.
 #pragma once
 
+#include <algorithm>
+
 #include "reference/layout.hpp"
 #include "reference/problem.hpp"
 
@@ -80,25 +82,32 @@ std::vector<Shard<Real>> scatter(const Problem<Real>& problem, Layout layout, In
   return shards;
 }
 
+/// Puts the rows of one rank, [heads, n, width], where they belong in [heads, rows, width].
+template <class Real>
+void put_rows(const std::vector<Real>& part, Index rows, const Sharding& sharding, Index rank,
+              Index width, std::vector<Real>& whole) {
+  const std::vector<Index> mine = global_rows(sharding, rank);
+  const Index n = static_cast<Index>(mine.size());
+  const Index heads = n * width == 0 ? 0 : static_cast<Index>(part.size()) / (n * width);
+  for (Index head = 0; head < heads; ++head) {
+    for (Index slot = 0; slot < n; ++slot) {
+      const auto from = part.begin() + (head * n + slot) * width;
+      std::copy(from, from + width, whole.begin() + (head * rows + mine[slot]) * width);
+    }
+  }
+}
+
 /// Puts the rows of all ranks back into the order of the problem.
 template <class Real>
 Answer<Real> gather(const Problem<Real>& problem, Layout layout,
                     const std::vector<ShardAnswer<Real>>& parts) {
   const Sharding queries{layout, problem.queries, static_cast<Index>(parts.size())};
-  const Index width = problem.value_dim;
   const Index heads = problem.batches * problem.heads;
-  Answer<Real> answer{std::vector<Real>(heads * problem.queries * width),
+  Answer<Real> answer{std::vector<Real>(heads * problem.queries * problem.value_dim),
                       std::vector<Real>(heads * problem.queries)};
-  for (Index head = 0; head < heads; ++head) {
-    for (Index i = 0; i < problem.queries; ++i) {
-      const Index rank = owner(queries, i);
-      const Index from = head * row_count(queries, rank) + slot(queries, i);
-      const Index to = head * problem.queries + i;
-      answer.lse[to] = parts[rank].lse[from];
-      for (Index c = 0; c < width; ++c) {
-        answer.out[to * width + c] = parts[rank].out[from * width + c];
-      }
-    }
+  for (Index rank = 0; rank < queries.ranks; ++rank) {
+    put_rows(parts[rank].out, problem.queries, queries, rank, problem.value_dim, answer.out);
+    put_rows(parts[rank].lse, problem.queries, queries, rank, 1, answer.lse);
   }
   return answer;
 }

@@ -1,9 +1,10 @@
-// What happened in a ring: one event for each block posted, computed with and waited for, in order
-// (C8). Every tier writes the same JSON lines, so one set of checks reads them all. An event states
-// what was done, from the data in hand (the origin and the bytes of the block), not what was
-// planned.
+// What happened in a ring: one event for each block, or gradient of one, posted, computed with and
+// waited for, in order (C8). Every tier writes the same JSON lines, so one set of checks reads them
+// all. An event states what was done, from the data in hand (the origin and the bytes of the
+// block), not what was planned.
 #pragma once
 
+#include <array>
 #include <istream>
 #include <ostream>
 #include <stdexcept>
@@ -15,9 +16,12 @@
 namespace ringproof::reference {
 
 enum class Action {
-  post,     // the rank began to send `block` to `peer`
-  compute,  // it folded `block` into its states
-  wait,     // `block` from `peer` has arrived
+  post,           // the rank began to send `block` to `peer`
+  compute,        // it folded `block` into its states
+  wait,           // `block` from `peer` has arrived
+  gradient,       // backward: it computed its part of the gradients with `block`
+  post_gradient,  // backward: it began to send the gradient of `block` to `peer`
+  wait_gradient,  // backward: the gradient of `block` has arrived from `peer`
 };
 
 struct TraceEvent {
@@ -33,8 +37,10 @@ struct TraceEvent {
 
 using Trace = std::vector<TraceEvent>;
 
+inline constexpr std::array<const char*, 6> kActionNames{
+    "post", "compute", "wait", "gradient", "post_gradient", "wait_gradient"};
 constexpr const char* name_of(Action action) {
-  return action == Action::post ? "post" : action == Action::compute ? "compute" : "wait";
+  return kActionNames[static_cast<std::size_t>(action)];
 }
 
 /// One JSON object a line.
@@ -70,16 +76,19 @@ inline Trace read_trace(std::istream& stream) {
       if (used != text.size()) throw std::invalid_argument("not a number in trace line: " + line);
       return value;
     };
-    const std::string action = trace_field(line, "action");
-    TraceEvent event{number("step"), number("rank"),  Action::compute, number("block"),
-                     number("peer"), number("bytes"), number("pairs")};
-    if (action == "\"post\"") {
-      event.action = Action::post;
-    } else if (action == "\"wait\"") {
-      event.action = Action::wait;
-    } else if (action != "\"compute\"") {
+    std::string action = trace_field(line, "action");
+    std::erase(action, '"');
+    std::size_t known = 0;
+    while (known < kActionNames.size() &&
+           action != "\"" + std::string(kActionNames[known]) + "\"") {
+      ++known;
+    }
+    if (known == kActionNames.size()) {
       throw std::invalid_argument("unknown action in trace line: " + line);
     }
+    const TraceEvent event{number("step"),  number("rank"), static_cast<Action>(known),
+                           number("block"), number("peer"), number("bytes"),
+                           number("pairs")};
     trace.push_back(event);
   }
   return trace;

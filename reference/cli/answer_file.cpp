@@ -108,35 +108,81 @@ oracle::Ring ring_of(const RingPlan& plan) {
   return {layout, order};
 }
 
+/// A tensor that is written, under its name.
+struct NamedStored {
+  std::string name;
+  DType type;
+  Stored stored;
+};
+
+/// The gradients in the axes, and dbias in the shape, of the tensors they belong to.
+template <class Real>
+std::vector<NamedStored> store_gradients(const CaseInput& input, const Gradients<Real>& gradients,
+                                         DType type, DType wide) {
+  const oracle::Problem& problem = input.views.problem;
+  const oracle::Source& source = input.files.problem();
+  const auto features = oracle::feature_axes(problem.spec.layout);
+  const Index B = problem.batches, H = problem.kv_heads;
+  std::vector<NamedStored> tensors{
+      {"dq", type,
+       store<Real>(gradients.dq, {B, problem.heads, problem.queries, problem.head_dim}, features,
+                   type)},
+      {"dk", type,
+       store<Real>(gradients.dk, {B, H, problem.keys, problem.head_dim}, features, type)},
+      {"dv", type,
+       store<Real>(gradients.dv, {B, H, problem.keys, problem.value_dim}, features, type)}};
+  // dbias and dsinks are in C order already; one axis is enough to say so.
+  constexpr oracle::Axis kInOrder[] = {oracle::kColumn};
+  const auto add = [&](const char* name, const char* of, const std::vector<Real>& numbers,
+                       DType stored_type) {
+    const auto count = static_cast<Index>(numbers.size());
+    tensors.push_back(
+        {name, stored_type, store<Real>(numbers, {1, 1, 1, count}, kInOrder, stored_type)});
+    tensors.back().stored.shape = source.find(of)->shape;
+  };
+  if (problem.bias) add("dbias", "bias", gradients.dbias.data, type);
+  if (problem.sinks) add("dsinks", "sinks", gradients.dsinks, wide);
+  return tensors;
+}
+
+/// Does any number that the pass begins with need binary64?
+bool upstream_needs_fp64(const CaseInput& input, Pass pass) {
+  return pass == Pass::backward && (needs_fp64(input.views.dout) || needs_fp64(input.views.dlse));
+}
+
 }  // namespace
 
-Arithmetic arithmetic_for(const CaseInput& input) {
+Arithmetic arithmetic_for(const CaseInput& input, Pass pass) {
   const oracle::Problem& problem = input.views.problem;
   const bool fp64 = needs_fp64(problem.q) || needs_fp64(problem.k) || needs_fp64(problem.v) ||
                     needs_fp64(problem.bias) || needs_fp64(problem.sinks) ||
-                    !fits_fp32(problem.spec.scale.value_or(1)) || !fits_fp32(problem.spec.softcap);
+                    !fits_fp32(problem.spec.scale.value_or(1)) ||
+                    !fits_fp32(problem.spec.softcap) || upstream_needs_fp64(input, pass);
   return fp64 ? Arithmetic::fp64 : Arithmetic::fp32;
 }
 
-oracle::DType output_type(const CaseInput& input) {
+oracle::DType output_type(const CaseInput& input, Pass pass) {
   const oracle::Problem& problem = input.views.problem;
-  if (arithmetic_for(input) == Arithmetic::fp64) return DType::f64;
+  const oracle::Tensor& dout = input.views.dout;
+  if (arithmetic_for(input, pass) == Arithmetic::fp64) return DType::f64;
   const DType type = problem.q.dtype;
   const bool half = type == DType::bf16 || type == DType::f16;
   const auto fits = [&](const oracle::Tensor& tensor) {
     return tensor.dtype == type || oracle::size_of(tensor.dtype) == 1;
   };
-  const bool same = half && fits(problem.k) && fits(problem.v) && !is_scaled(problem);
+  const bool same = half && fits(problem.k) && fits(problem.v) && !is_scaled(problem) &&
+                    (pass == Pass::forward || !dout || fits(dout));
   return same ? type : DType::f32;
 }
 
-std::string contract_for(const CaseInput& input, Index ranks) {
+std::string contract_for(const CaseInput& input, Index ranks, Pass pass, const std::string& base) {
   const oracle::Problem& problem = input.views.problem;
-  const DType type = output_type(input);
+  const DType type = output_type(input, pass);
   std::string name = type == DType::f64    ? "fp64"
                      : type == DType::bf16 ? "bf16-io"
                      : type == DType::f16  ? "fp16-io"
                                            : "fp32";
+  if (!base.empty()) name = base;
   if (ranks > 1) name += "-ring";
 
   // A factor is multiplied in when an element is loaded: one rounding, or an underflow to a
@@ -165,20 +211,13 @@ std::string contract_for(const CaseInput& input, Index ranks) {
   return object.dump();
 }
 
-template <class Real>
-void write_answer(const CaseInput& input, const RingPlan& plan, const Answer<Real>& answer,
-                  const std::string& path) {
-  const oracle::Problem& problem = input.views.problem;
-  const oracle::Source& source = input.files.problem();
-  const DType wide = std::same_as<Real, double> ? DType::f64 : DType::f32;
-  const oracle::Sizes size{problem.batches, problem.heads, problem.queries, problem.value_dim};
-  const DType type = output_type(input);
-  const Stored out = store<Real>(answer.out, size, oracle::feature_axes(problem.spec.layout), type);
-  const Stored lse = store<Real>(answer.lse, {size[0], size[1], size[2], 1},
-                                 oracle::row_axes(problem.spec.layout), wide);
+namespace {
 
-  oracle::Spec spec = problem.spec;
-  spec.contract = contract_for(input, plan.ranks);
+/// The spec of an answer: that of the problem, and what this run adds.
+oracle::Spec answer_spec(const CaseInput& input, const RingPlan& plan, Pass pass,
+                         const std::string& base) {
+  oracle::Spec spec = input.views.problem.spec;
+  spec.contract = contract_for(input, plan.ranks, pass, base);
   spec.lse_base.reset();
   spec.ranks.reset();
   spec.ring.reset();
@@ -188,24 +227,64 @@ void write_answer(const CaseInput& input, const RingPlan& plan, const Answer<Rea
     spec.ranks = plan.ranks;
     if (rows_are_positions(input)) spec.ring = ring_of(plan);
   }
+  return spec;
+}
 
-  std::vector<oracle::NamedTensor> tensors{{"out", type, out.shape, out.bytes.data()},
-                                           {"lse", wide, lse.shape, lse.bytes.data()}};
-  if (can_refer(input, path)) {
+/// Names the problem's file in the spec where that serves, and carries its tensors where it does
+/// not. Upstream gradients go with the gradients that begin with them.
+void add_problem(const CaseInput& input, const std::string& path, Pass pass, oracle::Spec& spec,
+                 std::vector<oracle::NamedTensor>& tensors) {
+  const oracle::Source& source = input.files.problem();
+  const bool refer = can_refer(input, path);
+  if (refer) {
     spec.problem = std::filesystem::path(source.path).filename().string();
     spec.problem_sha256 = oracle::sha256_hex(oracle::MappedFile(source.path).bytes());
-  } else {
-    for (const auto& [name, stored] : source.tensors) {
-      if (oracle::role_of(name) != oracle::TensorRole::problem) continue;
-      tensors.push_back({name, stored.dtype, stored.shape, stored.data});
+  }
+  for (const oracle::Source* one : {&source, &input.files.answer}) {
+    if (one == &source && refer) continue;
+    for (const auto& [name, stored] : one->tensors) {
+      const oracle::TensorRole role = oracle::role_of(name);
+      const bool problem = one == &source && role == oracle::TensorRole::problem;
+      const bool upstream = pass == Pass::backward && role == oracle::TensorRole::upstream;
+      if (problem || upstream) tensors.push_back({name, stored.dtype, stored.shape, stored.data});
+    }
+    if (!input.files.elsewhere) break;  // they are the same file
+  }
+}
+
+}  // namespace
+
+template <class Real>
+void write_answer(const CaseInput& input, const RingPlan& plan, const Answer<Real>& answer,
+                  const std::string& path, const Gradients<Real>* gradients,
+                  const std::string& base) {
+  const oracle::Problem& problem = input.views.problem;
+  const Pass pass = gradients ? Pass::backward : Pass::forward;
+  const DType wide = std::same_as<Real, double> ? DType::f64 : DType::f32;
+  const oracle::Sizes size{problem.batches, problem.heads, problem.queries, problem.value_dim};
+  const DType type = output_type(input, pass);
+  std::vector<NamedStored> stored{
+      {"out", type, store<Real>(answer.out, size, oracle::feature_axes(problem.spec.layout), type)},
+      {"lse", wide,
+       store<Real>(answer.lse, {size[0], size[1], size[2], 1},
+                   oracle::row_axes(problem.spec.layout), wide)}};
+  if (gradients) {
+    for (NamedStored& one : store_gradients(input, *gradients, type, wide)) {
+      stored.push_back(std::move(one));
     }
   }
+  std::vector<oracle::NamedTensor> tensors;
+  for (const NamedStored& one : stored) {
+    tensors.push_back({one.name, one.type, one.stored.shape, one.stored.bytes.data()});
+  }
+  oracle::Spec spec = answer_spec(input, plan, pass, base);
+  add_problem(input, path, pass, spec, tensors);
   oracle::write_case(path, tensors, oracle::to_json(spec));
 }
 
 template void write_answer(const CaseInput&, const RingPlan&, const Answer<float>&,
-                           const std::string&);
+                           const std::string&, const Gradients<float>*, const std::string&);
 template void write_answer(const CaseInput&, const RingPlan&, const Answer<double>&,
-                           const std::string&);
+                           const std::string&, const Gradients<double>*, const std::string&);
 
 }  // namespace ringproof::reference

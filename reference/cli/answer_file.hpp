@@ -6,32 +6,39 @@
 #include <string>
 
 #include "reference/cli/case_problem.hpp"
+#include "reference/gradients.hpp"
 #include "reference/ring.hpp"
 
 namespace ringproof::reference {
 
-/// The type in which a case is computed. fp64 if any number of the problem needs it, else fp32.
-enum class Arithmetic { fp32, fp64 };
-Arithmetic arithmetic_for(const CaseInput& input);
+/// What is computed: the answer, or the answer and the gradients.
+enum class Pass { forward, backward };
 
-/// Storage type of `out`: the 16-bit type of q where all of q, k, v have it (or 8 bits) and nothing
-/// is rescaled; otherwise the type computed in. lse is always stored in the type computed in.
-oracle::DType output_type(const CaseInput& input);
+/// The type in which a case is computed: fp64 if any number that the pass reads needs it, or fp32.
+enum class Arithmetic { fp32, fp64 };
+Arithmetic arithmetic_for(const CaseInput& input, Pass pass = Pass::forward);
+
+/// Storage type of `out` and of the gradients: the 16-bit type of q where all of q, k, v (and dout)
+/// have it (or 8 bits) and nothing is rescaled; otherwise the type computed in. lse and dsinks are
+/// always stored in the type computed in.
+oracle::DType output_type(const CaseInput& input, Pass pass = Pass::forward);
 
 /// The numeric contract of this tier on this input: a name, or a JSON object where a name says too
-/// little.
-std::string contract_for(const CaseInput& input, Index ranks);
+/// little. `base`: the preset of the arithmetic, where it is not the scalar tier's own.
+std::string contract_for(const CaseInput& input, Index ranks, Pass pass = Pass::forward,
+                         const std::string& base = {});
 
-/// Writes out and lse to `path`, complete or not at all. The file names the problem beside it;
-/// where the problem file cannot serve as one (another folder, or answers of its own) it carries
-/// the problem.
+/// Writes out and lse, and the gradients if there are any, to `path`, complete or not at all. The
+/// file names the problem beside it; where the problem file cannot serve as one (another folder, or
+/// answers of its own) it carries the problem.
 template <class Real>
 void write_answer(const CaseInput& input, const RingPlan& plan, const Answer<Real>& answer,
-                  const std::string& path);
+                  const std::string& path, const Gradients<Real>* gradients = nullptr,
+                  const std::string& base = {});
 
 extern template void write_answer(const CaseInput&, const RingPlan&, const Answer<float>&,
-                                  const std::string&);
+                                  const std::string&, const Gradients<float>*, const std::string&);
 extern template void write_answer(const CaseInput&, const RingPlan&, const Answer<double>&,
-                                  const std::string&);
+                                  const std::string&, const Gradients<double>*, const std::string&);
 
 }  // namespace ringproof::reference

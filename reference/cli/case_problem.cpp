@@ -73,6 +73,7 @@ CaseProblem<Real>::CaseProblem(const CaseInput& input) {
   bias_ = load<Real>(views.bias);
   slopes_ = load<Real>(views.alibi_slopes), sinks_ = load<Real>(views.sinks);
   mask_ = load<std::uint8_t>(views.mask);
+  dout_ = load<Real>(input.views.dout), dlse_ = load<Real>(input.views.dlse);
   read_rows(input);
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "oracle/case/load.hpp"
-#include "reference/problem.hpp"
+#include "reference/gradients.hpp"
 
 namespace ringproof::reference {
 
@@ -38,12 +38,14 @@ class CaseProblem {
 
   /// The problem as views into this object.
   Problem<Real> problem() const;
+  /// The upstream gradients as views into this object; absent ones are zero.
+  Upstream<Real> upstream() const { return {dout_.view(), dlse_.view()}; }
 
  private:
   void read_rows(const CaseInput& input);
 
   Problem<Real> plain_;  // sizes and switches; the tensors are set by problem()
-  Loaded<Real> q_, k_, v_, q_scale_, k_scale_, v_scale_, bias_, slopes_, sinks_;
+  Loaded<Real> q_, k_, v_, q_scale_, k_scale_, v_scale_, bias_, slopes_, sinks_, dout_, dlse_;
   Loaded<std::uint8_t> mask_;
   Loaded<Index> key_lengths_, position_q_, position_k_;
   Loaded<std::int32_t> document_q_, document_k_;

@@ -28,6 +28,7 @@ class CaseWriter {
     draw_score_terms();
     draw_rows();
     draw_factors();
+    draw_upstream();
     std::vector<oracle::NamedTensor> named;
     for (const Stored& one : stored_) {
       named.push_back({one.name, one.dtype, one.shape, one.bytes.data()});
@@ -184,6 +185,16 @@ class CaseWriter {
     add("v_scale", DType::f32, factor_shape(d_.kv_heads, d_.keys, d_.value_dim), factor);
   }
 
+  /// In q's type, or a wider one where q has 8 bits.
+  void draw_upstream() {
+    const DType type = kQueryTypes[std::min(d_.q_type, 3)];
+    const Shape out = features(heads(), d_.queries, d_.value_dim);
+    const Shape lse =
+        d_.layout == 2 ? Shape{heads(), d_.queries} : Shape{d_.batches, heads(), d_.queries};
+    if (d_.upstream & 1) add("dout", type, out, [&](auto) { return normal(); });
+    if (d_.upstream & 2) add("dlse", type, lse, [&](auto) { return normal(); });
+  }
+
   std::string spec() const {
     const char* layouts[] = {"bhnd", "bnhd", "nhd"};
     const char* causals[] = {"none", "top_left", "bottom_right"};
@@ -214,7 +225,8 @@ std::ostream& operator<<(std::ostream& stream, const CaseDescription& d) {
                 << " scale " << d.scale << " softcap " << d.softcap << " bias " << d.bias
                 << " mask " << d.mask << " alibi " << d.alibi << " sinks " << d.sinks
                 << " key_lengths " << d.key_lengths << " rows " << d.rows << " factors "
-                << d.factors << " empty_row " << d.empty_row << " seed " << d.seed;
+                << d.factors << " empty_row " << d.empty_row << " upstream " << d.upstream
+                << " seed " << d.seed;
 }
 
 void write_case_file(const CaseDescription& description, const std::string& path) {

@@ -25,6 +25,7 @@ struct CaseDescription {
   int rows = 0;       // plain, cu_seqlens, documents, positions [N], positions [B, N]
   int factors = 0;    // none, per tensor, per head and token, in blocks
   int empty_row = 0;  // zero, nan, any
+  int upstream = 0;   // none, dout, dlse, both; not drawn
   unsigned seed = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include "oracle/judge/check.hpp"
 #include "reference/cli/answer_file.hpp"
+#include "reference/ring_backward.hpp"
 
 namespace ringproof::test {
 
@@ -39,17 +40,28 @@ inline oracle::Report judge_file(const std::string& path) {
   return oracle::check(answered, contract, {});
 }
 
+template <class Real>
+void run_reference_in(const reference::CaseInput& input, const reference::RingPlan& plan,
+                      const std::string& out, reference::Pass pass) {
+  const reference::CaseProblem<Real> owned(input);
+  reference::Trace trace;
+  if (pass == reference::Pass::forward) {
+    write_answer(input, plan, reference::ring_attention(owned.problem(), plan, trace), out);
+    return;
+  }
+  const auto [answer, gradients] =
+      reference::ring_attention_backward(owned.problem(), owned.upstream(), plan, trace);
+  write_answer(input, plan, answer, out, &gradients);
+}
+
 /// Runs a case through the reference ring, as the program does, and writes the answer to `out`.
 inline void run_reference(const std::string& problem, const reference::RingPlan& plan,
-                          const std::string& out) {
+                          const std::string& out, reference::Pass pass = reference::Pass::forward) {
   const reference::CaseInput input = reference::read_input(problem);
-  reference::Trace trace;
-  if (reference::arithmetic_for(input) == reference::Arithmetic::fp64) {
-    const reference::CaseProblem<double> owned(input);
-    write_answer(input, plan, reference::ring_attention(owned.problem(), plan, trace), out);
+  if (reference::arithmetic_for(input, pass) == reference::Arithmetic::fp64) {
+    run_reference_in<double>(input, plan, out, pass);
   } else {
-    const reference::CaseProblem<float> owned(input);
-    write_answer(input, plan, reference::ring_attention(owned.problem(), plan, trace), out);
+    run_reference_in<float>(input, plan, out, pass);
   }
 }
 

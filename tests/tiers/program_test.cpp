@@ -83,6 +83,38 @@ TEST_CASE("C5: the program's trace file reads back and holds the steps of the sc
   CHECK(place.files() == 3);  // nothing beside problem, answer and trace
 }
 
+TEST_CASE("ringproof-reference: --backward adds the gradients that the case has inputs for") {
+  const test::TemporaryFolder folder;
+  const std::string problem = folder.file("problem.safetensors"), out = folder.file("out");
+  test::CaseDescription description;
+  description.group = 2, description.queries = description.keys = 7, description.head_dim = 3;
+  description.value_dim = 2, description.layout = 1, description.upstream = 3;
+  for (const bool extras : {false, true}) {
+    description.bias = extras ? 3 : 0, description.sinks = extras;
+    test::write_case_file(description, problem);
+    const Outcome outcome = run(problem + " --backward --ranks 3 --layout zigzag -o " + out);
+    INFO(outcome.text);
+    REQUIRE(outcome.status == 0);
+    const oracle::Case answered = oracle::read_case(out);  // checks every shape
+    CHECK(answered.answers.size() == (extras ? 7 : 5));
+
+    const reference::CaseInput input = reference::read_input(problem);
+    const reference::CaseProblem<float> owned(input);
+    reference::Trace trace;
+    const auto [answer, gradients] = reference::ring_attention_backward(
+        owned.problem(), owned.upstream(), {3, reference::Layout::zigzag}, trace);
+    const oracle::Tensor& dk = answered.find(oracle::AnswerKind::dk)->tensor;
+    for (int j = 0; j < 7; ++j) {
+      for (int d = 0; d < 3; ++d) CHECK(dk.at(0, 0, j, d) == gradients.dk[j * 3 + d]);
+    }
+    if (!extras) continue;
+    const oracle::Tensor& dbias = answered.find(oracle::AnswerKind::dbias)->tensor;
+    for (int h = 0; h < 2; ++h) {
+      for (int j = 0; j < 7; ++j) CHECK(dbias.at(0, h, 0, j) == gradients.dbias.data[h * 7 + j]);
+    }
+  }
+}
+
 TEST_CASE("ringproof-reference: bad usage and bad input end with status 2 and leave no file") {
   const Place place;
   const std::string good = place.problem + " -o " + place.out;
@@ -97,7 +129,7 @@ TEST_CASE("ringproof-reference: bad usage and bad input end with status 2 and le
       {good + " --layout spiral", "--layout"},
       {good + " --order sideways", "--order"},
       {good + " --fast", "--fast"},
-      {good + " --backward", "reserved"},
+      {good + " --backward", "dout or dlse"},
       {place.folder.file("absent") + " -o " + place.out, "absent"},
       {place.folder.file("text") + " -o " + place.out, "text"},
       {place.problem + " -o " + place.problem, "is the input"},

@@ -69,6 +69,24 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "C19: no gradient of the ring is refused, on every semantics, for all layouts and ranks") {
+  const test::TemporaryFolder folder;
+  test::property("no gradient is refused", [&](CaseDescription description) {
+    const std::string problem = folder.file("problem.safetensors");
+    description.upstream = 1 + static_cast<int>(description.seed % 3);
+    test::write_case_file(description, problem);
+    const Index ranks = *rc::gen::inRange<Index>(1, 9);
+    const Layout layout = *rc::gen::element(Layout::contiguous, Layout::zigzag, Layout::striped);
+    const std::string out = folder.file("answer.safetensors");
+    test::run_reference(problem, RingPlan{ranks, layout, Direction::down}, out,
+                        reference::Pass::backward);
+    for (const oracle::AnswerReport& answer : test::judge_file(out).answers) {
+      RC_ASSERT(answer.verdict != oracle::Verdict::fail);
+    }
+  });
+}
+
+TEST_CASE(
     "C19: an answer whose problem lies elsewhere, or holds answers itself, carries the problem") {
   const test::TemporaryFolder here, there;
   const std::string problem = here.file("problem.safetensors");
