@@ -18,15 +18,18 @@ struct ScoreBudget {
   double constant_grow = 1;  // e^hat(u_c), unless u_c acts as a temperature
   double constant = 0;       // expm1(hat(u_c)), unless u_c acts as a temperature
   // (5)
-  double cap_relative = 0;   // expm1(n_cap hat(u_sm) + c)
-  double cap_underflow = 0;  // e^c n_cap eta_s
-  double tanh_grow = 1;      // e^t
-  double tanh_absolute = 0;  // cap alpha_t
-  double tanh_relative = 0;  // expm1(t)
+  double cap_relative = 0;     // expm1(n_cap hat(u_sm) + c)
+  double cap_underflow = 0;    // e^{n_cap hat(u_sm) + c} cap (n_cap eta_s + n_store eta_store)
+  double tanh_grow = 1;        // e^t
+  double tanh_absolute = 0;    // cap alpha_t
+  double tanh_relative = 0;    // expm1(t)
+  double after_underflow = 0;  // e^c (eta_s + n_store eta_store)
   // (6)
   double bias_term = 0;           // expm1(n_b hat(u_sm))
+  double bias_underflow = 0;      // e^{n_b hat(u_sm)} n_b eta_s
   double addition = 0;            // expm1(tb)
-  double addition_underflow = 0;  // et
+  double store_underflow = 0;     // e^tb n_store eta_store
+  double addition_underflow = 0;  // e^tb eta_s
 };
 
 /// Error of scale * q.k; an exactly zero product sum has none. (4)
@@ -39,23 +42,35 @@ inline double dot_error(const ScoreBudget& c, double abs_dot, double dot) {
 /// Error after cap * tanh(x / cap), which is 1-Lipschitz. (5)
 inline double softcap_error(const ScoreBudget& c, double error, double dot, double capped) {
   const double inside = error + c.cap_relative * (std::fabs(dot) + error) + c.cap_underflow;
-  return c.tanh_grow * (inside + c.tanh_absolute) + c.tanh_relative * std::fabs(capped);
+  return c.tanh_grow * (inside + c.tanh_absolute) + c.tanh_relative * std::fabs(capped) +
+         c.after_underflow;
+}
+
+/// Error of a bias term before it is added; adding a zero changes nothing. (6)
+inline double bias_term_error(const ScoreBudget& c, double bias) {
+  return c.bias_term * std::fabs(bias) + (bias == 0 ? 0.0 : c.bias_underflow);
+}
+
+/// What one addition and its stores may lose to underflow; `bias` is zero if nothing is added. (6)
+inline double addition_underflow(const ScoreBudget& c, double bias) {
+  return c.store_underflow + (bias == 0 ? 0.0 : c.addition_underflow);
 }
 
 /// Error after the addition of one bias term. (6)
 inline double bias_error(const ScoreBudget& c, double error, double bias, double score) {
-  const double before = error + c.bias_term * std::fabs(bias);
-  return before + c.addition * (std::fabs(score) + before) + c.addition_underflow;
+  const double before = error + bias_term_error(c, bias);
+  return before + c.addition * (std::fabs(score) + before) + addition_underflow(c, bias);
 }
 
 /// Error after two additions in either order; `inner` is the score before both. (6)
 inline double two_bias_error(const ScoreBudget& c, double error, double inner, double bias,
                              double alibi, double score) {
-  const double before = error + c.bias_term * (std::fabs(bias) + std::fabs(alibi));
+  const double before = error + bias_term_error(c, bias) + bias_term_error(c, alibi);
+  const double underflow = addition_underflow(c, std::fabs(bias) + std::fabs(alibi));
   const double intermediate =
       std::max({std::fabs(inner + bias), std::fabs(inner + alibi), std::fabs(bias + alibi)});
-  const double after_one = before + c.addition * (intermediate + before) + c.addition_underflow;
-  return after_one + c.addition * (std::fabs(score) + after_one) + c.addition_underflow;
+  const double after_one = before + c.addition * (intermediate + before) + underflow;
+  return after_one + c.addition * (std::fabs(score) + after_one) + underflow;
 }
 
 /// Hoisted parts of (7)-(12).
@@ -82,6 +97,19 @@ inline double argument_reach(const ArgumentBudget& c, double score, double error
 /// mu'_j: bound of the running maximum of the block that holds key j. (8), (9)
 inline double maximum_reach(const ArgumentBudget& c, double score, double error) {
   return c.temperature_grow * std::max(std::fabs(c.upper), std::fabs(score) + error + c.lazy);
+}
+
+/// How far the score of a key may exceed M, in the exponents the kernel uses. (16)
+inline double above_maximum(const ArgumentBudget& c, double score, double error) {
+  const double above = score + error - c.max_score;
+  return above + c.temperature * std::fabs(above);
+}
+
+/// What shifts all exponents alike, and so leaves o but not the unit of absolute errors: the
+/// temperature's shift that a sink keeps, the rounded maximum of a fused argument. (16)
+inline double common_shift(const ArgumentBudget& c) {
+  return c.sink_temperature * std::fabs(c.max_score) +
+         c.maximum_lse * c.temperature_grow * std::fabs(c.upper);
 }
 
 /// x_j: roundings of the arguments. (8)

@@ -51,9 +51,11 @@ ScoreExtremes Extremes(const RowKeys& keys, double max_score) {
   const double* HWY_RESTRICT error = keys.error.data();
   ScoreExtremes result;
   result.upper = result.lower = -HUGE_VAL;
+  result.lowest = HUGE_VAL;
   for (std::int64_t j = 0; j < keys.count; ++j) {
     result.upper = LargerOf(result.upper, score[j] + error[j]);
     result.lower = LargerOf(result.lower, score[j] - error[j]);
+    result.lowest = -LargerOf(-result.lowest, error[j] - score[j]);
     result.error = LargerOf(result.error, error[j]);
     result.dyadic_distance = LargerOf(result.dyadic_distance, dyadic_distance(score[j], max_score));
   }

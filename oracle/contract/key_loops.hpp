@@ -9,6 +9,7 @@ namespace ringproof::oracle {
 
 struct ScoreExtremes {
   double upper = 0, lower = 0;  // M+ = max(s + eps), M- = max(s - eps)
+  double lowest = 0;            // min(s - eps)
   double error = 0;             // max eps
   double abs_dot = 0;           // max |scale| sum |q k|
   double dyadic_distance = 0;   // max d_j of (12)

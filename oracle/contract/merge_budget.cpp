@@ -29,9 +29,23 @@ void merge_unnormalized(const RowBudget& row, MergeBudget& out) {
   out.all.denominator += 2 * merges * hat(c.l.u);
 }
 
+/// The share of its denominator that a partial may lose to underflow. The key at its maximum enters
+/// as exp(0), or as the exponential of what the rounded maximum of a fused argument leaves. (18)
+double lost_share_of_partial(const RowBudget& row, const MergeBudget& budget) {
+  const Contract& c = *row.contract;
+  const double lost =
+      (row.blocks + row.R) * row.n * c.softmax.exp_eta + (row.n + row.blocks + 2 * row.R) * c.l.eta;
+  const double farthest = std::max(std::fabs(row.upper()), std::fabs(row.extremes.lowest));
+  const double of_maximum =
+      row.argument.maximum_lse * row.argument.temperature_grow * (farthest + row.lazy());
+  return lost * std::exp(of_maximum + 2 * (budget.all.more + budget.all.denominator));
+}
+
 /// tail for a partial, which may hold keys without weight. (18)
 LseTail partial_tail(const RowBudget& row, const MergeBudget& budget, const LseSums& sums) {
-  return lse_tail(row, budget.lse_total + sums.largest, row.contract->partials.lse_u);
+  const double lost = lost_share_of_partial(row, budget);
+  const double log_lost = lost < 1 ? -std::log1p(-lost) : HUGE_VAL;
+  return lse_tail(row, budget.lse_total + sums.largest + log_lost, row.contract->partials.lse_u);
 }
 
 /// k_L of (18)
@@ -108,9 +122,6 @@ void underflows(const RowBudget& row, double reach_max, MergeBudget& out) {
       c.finish.roundings * c.pv.eta + (normalizing ? sum_growth * 2 * row.n * c.pv.eta : 0);
 }
 
-/// Below this a key's share of the row is no number of binary64 any more, squared.
-constexpr double kNoShare = -600;
-
 /// A weight exp(L_r - L) that underflows loses up to eta_e of a whole normalised partial, which is
 /// not measured in units of W as the losses of (16) are. (20c)
 double lost_weights(const RowBudget& row, const MergeBudget& budget) {
@@ -121,19 +132,8 @@ double lost_weights(const RowBudget& row, const MergeBudget& budget) {
     return row.R * eta * std::exp(of_partial + row.R * row.softmax_hat);
   }
   if (budget.form != Merge::lse_sequential) return 0;
-  double heavy = 0, light = -HUGE_VAL;  // A + B of keys with a share; ln p + A + B of the others
-  for (std::size_t j = 0; j < static_cast<std::size_t>(row.keys.padded); ++j) {
-    const double log_p = row.keys.log_p[j];
-    if (log_p == -HUGE_VAL) continue;
-    const double grown =
-        budget.of_key.numerator[j] + row.keys.cast[j] + budget.of_key.denominator[j];
-    if (log_p > kNoShare) {
-      heavy = std::max(heavy, grown);
-    } else {
-      light = std::max(light, log_p + grown + budget.of_key.common[j]);
-    }
-  }
-  return 2 * (row.R - 1) * (eta * std::exp(2 * heavy) + row.n * std::exp(light));
+  const LostShares lost = lost_shares(row.keys, budget.of_key);
+  return 2 * (row.R - 1) * (eta * std::exp(2 * lost.heavy) + row.n * std::exp(lost.light));
 }
 
 /// Maxima over the keys, and what follows from them: kappa of (16) and Pt of (16a).
@@ -143,13 +143,14 @@ void finish_budgets(const RowBudget& row, MergeBudget& out) {
   BudgetMaxima maxima;
   if (out.uniform) {
     const double A = out.all.numerator, B = out.all.denominator;
-    maxima.reach = row.upper() - row.max_score() + A + out.shared;
+    maxima.reach = above_maximum(row.argument, row.upper(), 0) + A + out.shared;
     maxima.numerator = A + row.cast_max;
     maxima.denominator = B;
     if (row.R > 1) maxima.partial = partial_maximum(row.keys, out.all.more, log_share) + A + B;
   } else {
-    maxima = budget_maxima(row.keys, out.of_key, row.max_score(), log_share);
+    maxima = budget_maxima(row.keys, row.argument, out.of_key, log_share);
   }
+  maxima.reach += common_shift(row.argument);
   out.numerator_max = maxima.numerator;
   out.denominator_max = maxima.denominator;
   underflows(row, maxima.reach, out);

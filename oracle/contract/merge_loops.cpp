@@ -41,15 +41,16 @@ void MergeWeighted(const WeightedMerge& merge, const RowKeys& keys, const Budget
 // In the loops below the padding has the score M and budgets of zero: it is never above a key that
 // holds the maximum.
 
-BudgetMaxima Maxima(const RowKeys& keys, const MergedBudgets& budgets, double max_score,
-                    double log_share) {
-  const auto zero = hn::Zero(kTag), M = hn::Set(kTag, max_score);
-  const auto share = hn::Set(kTag, log_share);
+BudgetMaxima Maxima(const RowKeys& keys, const ArgumentBudget& argument,
+                    const MergedBudgets& budgets, double log_share) {
+  const auto zero = hn::Zero(kTag), M = hn::Set(kTag, argument.max_score);
+  const auto share = hn::Set(kTag, log_share), t_c = hn::Set(kTag, argument.temperature);
   auto reach = zero, partial = zero, largest_A = zero, largest_B = zero;
   for (std::int64_t j = 0; j < keys.padded; j += static_cast<std::int64_t>(hn::Lanes(kTag))) {
     const auto s = Load(keys.score, j);
     const auto A = Load(budgets.numerator, j), B = Load(budgets.denominator, j);
-    const auto above = hn::Sub(hn::Add(s, Load(keys.error, j)), M);
+    const auto x = hn::Sub(hn::Add(s, Load(keys.error, j)), M);
+    const auto above = hn::Add(x, hn::Mul(t_c, hn::Abs(x)));  // as above_maximum()
     reach = hn::Max(reach, hn::Add(hn::Add(above, A), Load(budgets.shared, j)));
     const auto weight = hn::Min(zero, hn::Add(s, share));
     partial =
@@ -69,6 +70,21 @@ double PartialMaximum(const RowKeys& keys, double more, double log_share) {
     partial = hn::Max(partial, hn::Add(weight, Load(keys.common_lse, j)));
   }
   return hn::GetLane(hn::MaxOfLanes(kTag, partial)) + more;
+}
+
+LostShares Lost(const RowKeys& keys, const MergedBudgets& budgets) {
+  const auto none = hn::Set(kTag, -HUGE_VAL), least = hn::Set(kTag, -600.0);
+  auto heavy = hn::Zero(kTag), light = none;
+  for (std::int64_t j = 0; j < keys.padded; j += static_cast<std::int64_t>(hn::Lanes(kTag))) {
+    const auto log_p = Load(keys.log_p, j);
+    const auto grown = hn::Add(hn::Add(Load(budgets.numerator, j), Load(keys.cast, j)),
+                               Load(budgets.denominator, j));
+    const auto has_share = hn::Gt(log_p, least);
+    heavy = hn::Max(heavy, hn::IfThenElseZero(has_share, grown));
+    const auto weightless = hn::Add(hn::Add(log_p, grown), Load(budgets.common, j));
+    light = hn::Max(light, hn::IfThenElse(has_share, none, weightless));
+  }
+  return {hn::GetLane(hn::MaxOfLanes(kTag, heavy)), hn::GetLane(hn::MaxOfLanes(kTag, light))};
 }
 
 LseExtremes ExtremesOf(const RowKeys& keys) {
@@ -91,6 +107,7 @@ HWY_EXPORT(MergeWeighted);
 HWY_EXPORT(Maxima);
 HWY_EXPORT(PartialMaximum);
 HWY_EXPORT(ExtremesOf);
+HWY_EXPORT(Lost);
 
 void merge_weighted(const WeightedMerge& merge, const RowKeys& keys, const BudgetsBefore& before,
                     MergedBudgets& out) {
@@ -102,9 +119,13 @@ void merge_weighted(const WeightedMerge& merge, const RowKeys& keys, const Budge
   HWY_DYNAMIC_DISPATCH(MergeWeighted)(merge, keys, before, out);
 }
 
-BudgetMaxima budget_maxima(const RowKeys& keys, const MergedBudgets& budgets, double max_score,
-                           double log_share) {
-  return HWY_DYNAMIC_DISPATCH(Maxima)(keys, budgets, max_score, log_share);
+BudgetMaxima budget_maxima(const RowKeys& keys, const ArgumentBudget& argument,
+                           const MergedBudgets& budgets, double log_share) {
+  return HWY_DYNAMIC_DISPATCH(Maxima)(keys, argument, budgets, log_share);
+}
+
+LostShares lost_shares(const RowKeys& keys, const MergedBudgets& budgets) {
+  return HWY_DYNAMIC_DISPATCH(Lost)(keys, budgets);
 }
 
 double partial_maximum(const RowKeys& keys, double more, double log_share) {

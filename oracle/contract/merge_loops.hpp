@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "oracle/contract/key_formulas.hpp"
 #include "oracle/contract/row_keys.hpp"
 #include "oracle/contract/weight_loops.hpp"
 
@@ -64,13 +65,20 @@ void merge_weighted(const WeightedMerge&, const RowKeys&, const BudgetsBefore&, 
 
 /// Maxima over the keys that (16) and (16a) need, beyond what is the same for all keys.
 struct BudgetMaxima {
-  double reach = 0;        // max s + eps - M + A - cast + z
+  double reach = 0;        // max x + t_c |x| + A - cast + z with x = s + eps - M
   double partial = 0;      // max min(0, s + ln n - L) + A - cast + B + CL
   double numerator = 0;    // max A
   double denominator = 0;  // max B
 };
-BudgetMaxima budget_maxima(const RowKeys&, const MergedBudgets&, double max_score,
+BudgetMaxima budget_maxima(const RowKeys&, const ArgumentBudget&, const MergedBudgets&,
                            double log_share);
+
+/// max A + B over the keys that have a share of the row, and max ln p + A + B + C over the others:
+/// those with ln p <= -600, whose square is no number of binary64. (20c)
+struct LostShares {
+  double heavy = 0, light = -HUGE_VAL;
+};
+LostShares lost_shares(const RowKeys&, const MergedBudgets&);
 /// max of min(0, s + log_share) + CL for budgets that are the same for all keys but CL.
 double partial_maximum(const RowKeys&, double more, double log_share);
 

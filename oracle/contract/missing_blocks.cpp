@@ -22,7 +22,7 @@ double bound_without(const BoundedRow& b, const FormSums& form, const LeftOut& l
   const auto c = static_cast<std::size_t>(column);
   const MergeBudget& budget = form.budget;
   const double o = std::fabs(without);
-  const double G = budget.value_underflow * b.range.abs_sum[c] + budget.value_underflow_constant;
+  const double G = column_underflow(budget, b.range, column);
   const double sums = form.errors.common[c] + form.errors.numerator[c] +
                       form.weights.common_sum * std::fabs(without - b.out[c]) +
                       form.weights.denominator_sum * o +

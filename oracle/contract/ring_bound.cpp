@@ -122,7 +122,7 @@ double ring_column_bound(const RowBudget& row, const FormSums& form, const Colum
   if (std::isnan(E)) return HUGE_VAL;  // a budget beyond binary64 on a rank without weight
   const auto c = static_cast<std::size_t>(column);
   const double o = std::fabs(out);
-  const double G = budget.value_underflow * range.abs_sum[c] + budget.value_underflow_constant;
+  const double G = column_underflow(budget, range, column);
   const double e0 = (form.errors.common[c] + E + o * form.weights.denominator_sum +
                      (G + budget.denominator_underflow * o) / row.W + budget.partial_underflow) /
                     form.denominator;

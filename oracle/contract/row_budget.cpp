@@ -38,16 +38,30 @@ void after_dot_budget(const Contract& c, const Problem& problem, ScoreBudget& ou
   const double softmax_hat = hat(c.softmax.u);
   const double stores = sum_of_hats(cap.store);
   const double t = hat(cap.tanh_rel) + softmax_hat + stores;
-  out.cap_relative = std::expm1(cap.roundings * softmax_hat + stores);
-  out.cap_underflow = std::exp(stores) * cap.roundings * c.score.eta;
+  const double cap_budget = cap.roundings * softmax_hat + stores;
+  const double store_underflow = static_cast<double>(cap.store.size()) * c.score.store_eta;
+  out.cap_relative = std::expm1(cap_budget);
+  out.cap_underflow =
+      std::exp(cap_budget) * problem.spec.softcap * (cap.roundings * c.score.eta + store_underflow);
   out.tanh_grow = std::exp(t);
   out.tanh_absolute = problem.spec.softcap * cap.tanh_abs;
   out.tanh_relative = std::expm1(t);
+  out.after_underflow = std::exp(stores) * (c.score.eta + store_underflow);
   const double addition = softmax_hat + sum_of_hats(c.score.bias_store);
-  out.bias_term = std::expm1(c.score.bias_roundings * softmax_hat);
+  const double bias_budget = c.score.bias_roundings * softmax_hat;
+  out.bias_term = std::expm1(bias_budget);
+  out.bias_underflow = std::exp(bias_budget) * c.score.bias_roundings * c.score.eta;
   out.addition = std::expm1(addition);
-  out.addition_underflow =
+  out.store_underflow =
       static_cast<double>(c.score.bias_store.size()) * std::exp(addition) * c.score.store_eta;
+  out.addition_underflow = std::exp(addition) * c.score.eta;
+}
+
+/// Error of a sink, which has its own products and no scale.
+double sink_error(const Contract& c, double sink) {
+  const double budget = c.score.sink_roundings * hat(c.softmax.u);
+  return std::expm1(budget) * std::fabs(sink) +
+         std::exp(budget) * c.score.sink_roundings * c.score.eta;
 }
 
 /// Every exponential of the row is exp(0) = 1. (26a)
@@ -117,7 +131,11 @@ void argument_budget(const Contract& c, const RowTruth& row, RowBudget& b) {
   out.argument = std::expm1(roundings * us);
   const double rounded_maximum = fma ? std::exp(roundings * us) * us : 0.0;
   out.maximum_lse = rounded_maximum;
-  out.maximum = scaled_max || (b.blocks == 1 && b.R == 1) ? 0.0 : rounded_maximum;
+  // Within one block the rounded maximum is common to all keys; what the argument's rounding makes
+  // of it is not.
+  const bool one_block = b.blocks == 1 && b.R == 1;
+  const double of_rounding = std::expm1(roundings * us) * us;
+  out.maximum = !fma || scaled_max ? 0.0 : one_block ? of_rounding : rounded_maximum;
   out.drift = scaled_max
                   ? std::expm1(us) * 2 * (b.blocks + b.R) * c.softmax.u * std::exp(c.softmax.u)
                   : 0.0;
@@ -183,8 +201,7 @@ void row_budget(const Contract& c, const Problem& problem, const RowTruth& row, 
   after_dot_budget(c, problem, score);
   score_errors(score, row.score_radius, keys);
   if (keys.has_sink) {
-    keys.error[static_cast<std::size_t>(keys.visible)] =
-        std::expm1(c.score.sink_roundings * b.softmax_hat) * std::fabs(row.sink);
+    keys.error[static_cast<std::size_t>(keys.visible)] = sink_error(c, row.sink);
   }
   b.extremes = score_extremes(keys, row.max_score);
   b.lower = b.extremes.lower;

@@ -55,6 +55,11 @@ void finish_form(const RowBudget& row, const double* out, std::int64_t columns, 
   }
 }
 
+double column_underflow(const MergeBudget& budget, const ColumnRange& range, std::int64_t column) {
+  return budget.value_underflow * range.abs_sum[static_cast<std::size_t>(column)] +
+         budget.value_underflow_constant;
+}
+
 double final_underflow(const RowBudget& row, const MergeBudget& budget, const ColumnRange& range,
                        std::int64_t column) {
   const auto c = static_cast<std::size_t>(column);
@@ -65,7 +70,7 @@ double final_underflow(const RowBudget& row, const MergeBudget& budget, const Co
     const double growth = 2 * std::expm1(budget.leak_growth);
     leak = budget.leak * (above - below + growth * largest_magnitude(row, range, column));
   }
-  const double G = budget.value_underflow * range.abs_sum[c] + budget.value_underflow_constant;
+  const double G = column_underflow(budget, range, column);
   const double reach = largest_magnitude(row, range, column) + G;
   const double lost = reach > 0 ? budget.lost_weight * reach : 0.0;  // (20c)
   return budget.final_underflow * range.abs_sum[c] + budget.final_underflow_constant + leak + lost;
@@ -78,7 +83,7 @@ double column_bound(const RowBudget& row, const FormSums& sums, const ColumnRang
   const double D = sums.denominator;
   if (!(D > 0)) return HUGE_VAL;
   const double o = std::fabs(out), largest = largest_magnitude(row, range, column);
-  const double G = budget.value_underflow * range.abs_sum[c] + budget.value_underflow_constant;
+  const double G = column_underflow(budget, range, column);
   const double H = budget.denominator_underflow, Pt = budget.partial_underflow;
   const double lost = evaluation_underflow(row, largest);
   const double weighted = (sums.errors.common[c] + sums.errors.numerator[c] +
@@ -100,14 +105,13 @@ double column_bound(const RowBudget& row, const FormSums& sums, const ColumnRang
 double lse_bound(const RowBudget& row, const MergeBudget& budget) {
   const double H = budget.denominator_underflow / row.W;
   const double ratio = log_ratio(budget.sums.above + H, budget.sums.below + H);
-  const double spread = log_ratio(budget.sums.above, budget.sums.below);
-  return lse_from(row, budget, ratio, budget.lse_total + spread);
+  return lse_from(row, budget, ratio, budget.lse_total + ratio);
 }
 
 double largest_lse_bound(const RowBudget& row, const MergeBudget& budget) {
   const double H = budget.denominator_underflow / row.W, largest = budget.sums.largest;
   const double ratio = log_ratio(std::expm1(largest) + H, -std::expm1(-largest) + H);
-  return lse_from(row, budget, ratio, budget.lse_total + largest);
+  return lse_from(row, budget, ratio, budget.lse_total + ratio);
 }
 
 }  // namespace ringproof::oracle

@@ -21,6 +21,8 @@ void form_weights(const RowBudget&, FormSums&);
 /// Adds the sink to the errors. `out` is the truth, [Dv].
 void finish_form(const RowBudget&, const double* out, std::int64_t columns, FormSums&);
 
+/// G of one column. (16)
+double column_underflow(const MergeBudget&, const ColumnRange&, std::int64_t column);
 /// G2 of one column: (16), (20b), (20c).
 double final_underflow(const RowBudget&, const MergeBudget&, const ColumnRange&,
                        std::int64_t column);

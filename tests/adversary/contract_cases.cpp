@@ -77,7 +77,6 @@ std::vector<ContractCase> preset_cases() { return cases("presets"); }
 std::vector<ContractCase> big_unit_cases() { return cases("big units"); }
 std::vector<ContractCase> field_cases() { return cases("one field at a time"); }
 std::vector<ContractCase> trap_cases() { return cases("traps"); }
-std::vector<ContractCase> known_gaps() { return cases("known gaps"); }
 
 oracle::Contract emulator_twin(const oracle::Contract& contract) {
   oracle::Contract twin = oracle::read_contract("fp64", oracle::Spec{});

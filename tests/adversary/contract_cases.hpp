@@ -28,8 +28,6 @@ std::vector<ContractCase> big_unit_cases();
 /// `judged` lacks the field: judged as emulated the bound must hold, judged so it must break.
 std::vector<ContractCase> field_cases();
 std::vector<ContractCase> trap_cases();
-/// Where the adversary exceeds a bound (README.md).
-std::vector<ContractCase> known_gaps();
 
 /// The same structure with every rounding one of binary64: what the emulator itself may err.
 oracle::Contract emulator_twin(const oracle::Contract&);

@@ -97,15 +97,18 @@ class RowKernel {
   // (6): a bias term, its own roundings, the addition, the stores after it.
   Traced added(Traced s, double bias) {
     Traced term = tape_.constant(bias);
-    for (int k = 0; k < contract_.score.bias_roundings; ++k) term = exponent_.round(term);
-    return stores(exponent_.round(s + term), contract_.score.bias_store, contract_.score.store_eta);
+    const double unit = contract_.softmax.u, eta = contract_.score.eta;
+    for (int k = 0; k < contract_.score.bias_roundings; ++k) term = tape_.round(term, unit, eta);
+    const Traced sum = bias == 0 ? s : tape_.round(s + term, unit, eta);
+    return stores(sum, contract_.score.bias_store, contract_.score.store_eta);
   }
 
   // A sink in natural units escapes the error of the constant; folded into raw units it does not.
   Traced sink() {
     Traced s = tape_.constant(*row_.sink);
     if (plan_.sink_scaled) s = (*row_.sink / row_.scale) * constant_;
-    for (int k = 0; k < contract_.score.sink_roundings; ++k) s = exponent_.round(s);
+    for (int k = 0; k < contract_.score.sink_roundings; ++k)
+      s = tape_.round(s, contract_.softmax.u, contract_.score.eta);
     return s;
   }
 

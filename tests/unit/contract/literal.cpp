@@ -23,7 +23,16 @@ void Literal::merge_constants() {
   }
   if (merge == Merge::none || merge == Merge::unnormalized) return;
   const Real up = log1pl(total([](const Key& k) { return k.p * expm1l(k.CL + k.B); }));
-  const Real lmax = lmax_rest + maximum([](const Key& k) { return k.CL + k.B; });
+  const Real most = maximum([](const Key& k) { return k.CL + k.B; });
+  const Real farthest = maximum([](const Key& k) { return fabsl(k.s) + k.eps; }) + tau;
+  const Real fused =
+      c.softmax.arg != ExpArgument::fma_scaled
+          ? 0
+          : expl((c.softmax.alpha_from == AlphaFrom::scaled_max ? 1 : 2) * us) * us * fc * farthest;
+  const Real lost = ((T + R) * n * static_cast<Real>(c.softmax.exp_eta) +
+                     (n + T + 2 * R) * static_cast<Real>(c.l.eta)) *
+                    expl(fused + 2 * ((1 + nal) * ex + keys.front().B));
+  const Real lmax = lmax_rest + most + (lost < 1 ? -log1pl(-lost) : HUGE_VALL);
   const Real kL = expm1l(us + hat(uL));
   if (merge == Merge::lse_sigmoid) {
     const Real La =
@@ -71,8 +80,14 @@ void Literal::merge_constants() {
 
 void Literal::absolute_terms() {  // (16), (16a)
   const bool yes = c.p.normalized == Tri::yes, any = c.p.normalized != Tri::no;
-  kappa =
-      expl(nal * ex + maximum([&](const Key& k) { return k.s + k.eps - M + k.A - k.cast + k.z; }));
+  const bool fma = c.softmax.arg == ExpArgument::fma_scaled;
+  const bool scaled = fma && c.softmax.alpha_from == AlphaFrom::scaled_max;
+  Real shift = row.has_sink ? tc * fabsl(M) : 0;
+  if (fma) shift += expl((scaled ? 1 : 2) * us) * us * fc * fabsl(Mp);
+  kappa = expl(nal * ex + shift + maximum([&](const Key& k) {
+                 const Real above = k.s + k.eps - M;
+                 return above + tc * fabsl(above) + k.A - k.cast + k.z;
+               }));
   const Real eta_o = c.pv.eta, eta_e = c.softmax.exp_eta;
   G_v = kappa * ((yes ? 0 : c.p.eta / static_cast<Real>(c.p.scale)) + (T + R) * eta_e);
   G_1 = yes ? 0 : kappa * (2 * n + T + 2 * R) * eta_o;
@@ -95,8 +110,7 @@ void Literal::lse() {  // (25)
   Real lam = r;
   if (merge == Merge::lse_once) lam = r + expm1l(hat(c.partials.lse_u)) * (fabsl(L) + r);
   if (merge == Merge::none || merge == Merge::unnormalized) {
-    const Real lmax = lmax_rest + std::max(log1pl(above), -log1pl(-below));
-    lam = r + tail(fc * std::max(fabsl(Mp), fabsl(Mm)) + tau, lmax, fabsl(L) + r, c.lse.u);
+    lam = r + tail(fc * std::max(fabsl(Mp), fabsl(Mm)) + tau, lmax_rest + r, fabsl(L) + r, c.lse.u);
   }
   result.lse = std::max(result.lse, lam);
 }

@@ -100,7 +100,8 @@ void Literal::scores() {
   const Real Gqk = Gamma(c.score.acc, dot);
   for (Key& k : keys) {
     if (k.sink) {
-      k.eps = expm1l(c.score.sink_roundings * us) * fabsl(k.s);
+      const Real nsk = c.score.sink_roundings;
+      k.eps = expm1l(nsk * us) * fabsl(k.s) + expl(nsk * us) * nsk * c.score.eta;
       continue;
     }
     // (4)
@@ -119,16 +120,23 @@ void Literal::scores() {
     if (!row.capped.empty()) {  // (5)
       const Real cap = problem.spec.softcap, cs = sum_hat(c.score.softcap.store);
       const Real nc = c.score.softcap.roundings;
-      const Real e =
-          k.eps + expm1l(nc * us + cs) * (fabsl(k.dot) + k.eps) + expl(cs) * nc * c.score.eta;
+      const Real eta = c.score.eta;
+      const Real of_stores = c.score.softcap.store.size() * static_cast<Real>(c.score.store_eta);
+      const Real e = k.eps + expm1l(nc * us + cs) * (fabsl(k.dot) + k.eps) +
+                     expl(nc * us + cs) * cap * (nc * eta + of_stores);
       const Real t = hat(c.score.softcap.tanh_rel) + us + cs;
-      k.eps = expl(t) * (e + cap * c.score.softcap.tanh_abs) + expm1l(t) * fabsl(k.capped);
+      k.eps = expl(t) * (e + cap * c.score.softcap.tanh_abs) + expm1l(t) * fabsl(k.capped) +
+              expl(cs) * (eta + of_stores);
     }
     const bool b = !row.bias.empty(), a = !row.alibi.empty();
     if (b || a) {  // (6)
       const Real tb = us + sum_hat(c.score.bias_store);
-      const Real et = c.score.bias_store.size() * expl(tb) * static_cast<Real>(c.score.store_eta);
-      k.eps += expm1l(c.score.bias_roundings * us) * (fabsl(k.bias) + fabsl(k.alibi));
+      const Real nb = c.score.bias_roundings, eta = c.score.eta;
+      const Real added = (k.bias != 0 ? 1 : 0) + (k.alibi != 0 ? 1 : 0);
+      const Real et = c.score.bias_store.size() * expl(tb) * static_cast<Real>(c.score.store_eta) +
+                      (added > 0 ? expl(tb) * eta : 0);
+      k.eps +=
+          expm1l(nb * us) * (fabsl(k.bias) + fabsl(k.alibi)) + expl(nb * us) * nb * added * eta;
       if (b && a) {
         const Real inner = std::max(
             {fabsl(k.capped + k.bias), fabsl(k.capped + k.alibi), fabsl(k.bias + k.alibi)});
@@ -206,7 +214,9 @@ void Literal::key_constants(Real na, bool scaled) {
     k.x = expm1l(na * us) * k.Del;  // (8)
     if (scaled) k.x += expm1l(us) * 2 * (T + R) * c.softmax.u * expl(c.softmax.u) * mup;
     k.muL = fma ? expl(na * us) * us * mup : 0;
-    k.mu = fma && !scaled && !(T == 1 && R == 1) ? k.muL : 0;  // (9)
+    // (9)
+    const bool one_block = T == 1 && R == 1;
+    k.mu = !fma || scaled ? 0 : one_block ? expm1l(na * us) * us * mup : k.muL;
     const Real shift = k.sink ? std::max(fabsl(M), fabsl(k.s - M)) : fabsl(k.s - M);
     k.C = k.eps + k.x + k.mu + (1 + nal) * ex + tc * (shift + k.eps);  // (10)
     k.CL = k.eps + k.x + k.muL + (1 + nal) * ex +
