@@ -44,7 +44,7 @@ void add_to(std::vector<Real>& sum, const std::vector<Real>& terms) {
 }
 
 template <class Real>
-KeyGradient<Real> no_key_gradient(const KeyBlock<Real>& block) {
+KeyGradient<Real> no_key_gradient(const KeyView<Real>& block) {
   return {block.origin, std::vector<Real>(block.k.size(), Real{0}),
           std::vector<Real>(block.v.size(), Real{0})};
 }
@@ -101,7 +101,7 @@ struct HeadViews {
 /// key, not even a NaN, is read.
 // [block-backward]
 template <class Real>
-void add_head_gradients(const Problem<Real>& problem, const Head& head, const KeyBlock<Real>& block,
+void add_head_gradients(const Problem<Real>& problem, const Head& head, const KeyView<Real>& block,
                         const Matrix<Real>& S, const HeadViews<Real>& x,
                         BiasGradient<Real>& dbias) {
   const Index D = problem.head_dim, Dv = problem.value_dim;
@@ -130,7 +130,8 @@ void add_head_gradients(const Problem<Real>& problem, const Head& head, const Ke
 /// rank's dq, and returned as the rank's part of the block's dk and dv.
 template <class Real>
 KeyGradient<Real> backward_block(const Problem<Real>& problem, const QueryShard<Real>& queries,
-                                 const UpstreamShard<Real>& upstream, const KeyBlock<Real>& block,
+                                 const UpstreamShard<Real>& upstream,
+                                 const std::type_identity_t<KeyView<Real>>& block,
                                  QueryGradient<Real>& home) {
   const Index n = queries.rows(), m = block.rows(), D = problem.head_dim, Dv = problem.value_dim;
   KeyGradient<Real> part = no_key_gradient(block);
@@ -142,8 +143,8 @@ KeyGradient<Real> backward_block(const Problem<Real>& problem, const QueryShard<
                                 Numbers<Real>(upstream.dout).subspan(row * Dv, n * Dv),
                                 Numbers<Real>(upstream.lse).subspan(row, n),
                                 Numbers<Real>(upstream.delta).subspan(row, n),
-                                Numbers<Real>(block.k).subspan(key * D, m * D),
-                                Numbers<Real>(block.v).subspan(key * Dv, m * Dv),
+                                block.k.subspan(key * D, m * D),
+                                block.v.subspan(key * Dv, m * Dv),
                                 std::span(dq).subspan(row * D, n * D),
                                 std::span(part.dk).subspan(key * D, m * D),
                                 std::span(part.dv).subspan(key * Dv, m * Dv)};

@@ -27,10 +27,10 @@ std::vector<Head> all_heads(const Problem<Real>& problem) {
 /// the query does not see the key. Nothing of an invisible key is read.
 template <class Real>
 Matrix<Real> scores(const Problem<Real>& problem, const Head& head, const QueryShard<Real>& queries,
-                    const KeyBlock<Real>& block) {
+                    const std::type_identity_t<KeyView<Real>>& block) {
   const Index width = problem.head_dim;
   const Index n_q = queries.rows(), n_k = block.rows();
-  const Numbers<Real> q(queries.q), k(block.k);
+  const Numbers<Real> q(queries.q), k = block.k;
   const std::vector<Index> keys = global_rows(block.sharding, block.origin);
   const Index first_query = (head.b * problem.heads + head.h) * n_q;
   const Index first_key = (head.b * problem.kv_heads + problem.kv_head(head.h)) * n_k;
@@ -62,10 +62,10 @@ States<Real> empty_states(const Problem<Real>& problem, const QueryShard<Real>& 
 /// Folds the scores of one head and the values of the block into the rank's states.
 template <class Real>
 void online_softmax(const Problem<Real>& problem, const Head& head, States<Real>& states,
-                    const Matrix<Real>& S, const KeyBlock<Real>& block) {
+                    const Matrix<Real>& S, const std::type_identity_t<KeyView<Real>>& block) {
   const Index per_head = block.rows() * problem.value_dim;
   const Index kv_head = head.b * problem.kv_heads + problem.kv_head(head.h);
-  const auto values = Numbers<Real>(block.v).subspan(kv_head * per_head, per_head);
+  const auto values = block.v.subspan(kv_head * per_head, per_head);
   const Index first = (head.b * problem.heads + head.h) * S.rows;
   for (Index i = 0; i < S.rows; ++i) absorb(states[first + i], S.row(i), values);
 }

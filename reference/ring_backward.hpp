@@ -57,10 +57,10 @@ std::vector<ShardGradients<Real>> ring_backward(const Problem<Real>& problem, Di
   for (Index r = 0; r < P; ++r) home[r] = no_query_gradient(problem, shard[r].queries);
 
   // [backward-loop]
-  for (Index r = 0; r < P; ++r) kv[r] = shard[r].keys;                   // B1
-  for (Index r = 0; r < P; ++r) travelling[r] = no_key_gradient(kv[r]);  // B1
-  for (Index t = 0; t < step_count(P); ++t) {                            // B2
-    if (transfers_after(t, P)) post_all(kv, next, t, direction, trace);  // B3
+  for (Index r = 0; r < P; ++r) kv[r] = shard[r].keys;                         // B1
+  for (Index r = 0; r < P; ++r) travelling[r] = no_key_gradient<Real>(kv[r]);  // B1
+  for (Index t = 0; t < step_count(P); ++t) {                                  // B2
+    if (transfers_after(t, P)) post_all(kv, next, t, direction, trace);        // B3
     for (Index r = 0; r < P; ++r) {
       const KeyGradient<Real> part =
           backward_block(problem, shard[r].queries, upstream[r], kv[r], home[r]);  // B4

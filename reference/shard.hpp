@@ -21,6 +21,17 @@ struct QueryShard {
   Index rows() const { return row_count(sharding, rank); }
 };
 
+/// A block of keys and values, wherever it lies: what the arithmetic asks for.
+template <class Real>
+struct KeyView {
+  Sharding sharding;
+  Index origin = 0;
+  Numbers<Real> k;  // [B, Hkv, n, D]
+  Numbers<Real> v;  // [B, Hkv, n, Dv]
+
+  Index rows() const { return row_count(sharding, origin); }
+};
+
 /// The keys and values of one rank: what the ring passes around. `origin` is its owner.
 template <class Real>
 struct KeyBlock {
@@ -29,6 +40,7 @@ struct KeyBlock {
   std::vector<Real> k;  // [B, Hkv, n, D]
   std::vector<Real> v;  // [B, Hkv, n, Dv]
 
+  operator KeyView<Real>() const { return {sharding, origin, k, v}; }
   Index rows() const { return row_count(sharding, origin); }
   /// Bytes on the wire.
   Index bytes() const { return static_cast<Index>((k.size() + v.size()) * sizeof(Real)); }
