@@ -13,8 +13,8 @@
 
 #include "oracle/case/error.hpp"
 #include "oracle/case/mapped_file.hpp"
-#include "reference/cli/answer_file.hpp"
 #include "reference/cli/schedule.hpp"
+#include "reference/cli/tier_options.hpp"
 #include "reference/ring_backward.hpp"
 
 namespace {
@@ -25,22 +25,6 @@ using namespace ringproof::reference;
 /// All ranks take turns in this one process; more of them than this only costs time.
 constexpr Index kMostRanks = 4096;
 
-const std::map<std::string, Layout> kLayouts{
-    {"contiguous", Layout::contiguous}, {"zigzag", Layout::zigzag}, {"striped", Layout::striped}};
-const std::map<std::string, Direction> kDirections{{"down", Direction::down},
-                                                   {"up", Direction::up}};
-
-struct RunOptions {
-  std::string case_path, out_path, trace_path;
-  oracle::CaseOptions files;
-  RingPlan plan;
-  bool backward = false;
-};
-
-Pass pass_of(const RunOptions& options) {
-  return options.backward ? Pass::backward : Pass::forward;
-}
-
 struct ScheduleOptions {
   Index ranks = 4, tokens = 0, row_bytes = 512;
   Layout layout = Layout::contiguous;
@@ -48,13 +32,9 @@ struct ScheduleOptions {
   std::string mask = "full", format = "text", out_path;
 };
 
-void add_ring_options(CLI::App& app, Index& ranks, Layout& layout, Direction& direction) {
+void add_ranks_option(CLI::App& app, Index& ranks) {
   app.add_option("--ranks", ranks, "ranks in the ring (P)")
       ->check(CLI::Range(Index{1}, kMostRanks));
-  app.add_option("--layout", layout, "which rows a rank owns: contiguous, zigzag, striped")
-      ->transform(CLI::CheckedTransformer(kLayouts));
-  app.add_option("--order", direction, "at step t rank r holds block r - t (down) or r + t (up)")
-      ->transform(CLI::CheckedTransformer(kDirections));
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
@@ -73,15 +53,10 @@ void write_text(const std::string& path, const std::string& text) {
   if (!file) refuse(path, "cannot be written");
 }
 
-bool same_file(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  return std::filesystem::equivalent(a, b, ignored);
-}
-
 /// The trace is written first, under a name of its own, and gets its own name when the answer is
 /// there.
 template <class Real>
-void write_results(const CaseInput& input, const RunOptions& options, const Answer<Real>& answer,
+void write_results(const CaseInput& input, const TierOptions& options, const Answer<Real>& answer,
                    const Gradients<Real>* gradients, const Trace& trace) {
   if (options.trace_path.empty()) {
     write_answer(input, options.plan, answer, options.out_path, gradients);
@@ -102,26 +77,8 @@ void write_results(const CaseInput& input, const RunOptions& options, const Answ
   }
 }
 
-/// Two lines: what was computed, and what went round.
 template <class Real>
-void print_summary(const CaseInput& input, const RunOptions& options, const Problem<Real>& problem,
-                   const Trace& trace) {
-  Index bytes = 0, pairs = 0, transfers = 0;
-  for (const TraceEvent& event : trace) {
-    bytes += event.bytes * (event.action == Action::post || event.action == Action::post_gradient);
-    transfers += event.action == Action::post || event.action == Action::post_gradient;
-    pairs += event.pairs;
-  }
-  fmt::print("{}: {} of {} queries x {} keys, {} heads, {}; {} visible pairs\n", options.out_path,
-             options.backward ? "out, lse and gradients" : "out and lse", problem.queries,
-             problem.keys, problem.batches * problem.heads,
-             contract_for(input, options.plan.ranks, pass_of(options)), pairs);
-  fmt::print("ring: {} ranks, {}, order {}; {} transfers, {} bytes in all\n", options.plan.ranks,
-             word_of(options.plan.layout), word_of(options.plan.direction), transfers, bytes);
-}
-
-template <class Real>
-void run_case(const CaseInput& input, const RunOptions& options) {
+void run_case(const CaseInput& input, const TierOptions& options) {
   const CaseProblem<Real> owned(input);
   const Problem<Real> problem = owned.problem();
   Trace trace;
@@ -133,19 +90,13 @@ void run_case(const CaseInput& input, const RunOptions& options) {
     const Answer<Real> answer = ring_attention(problem, options.plan, trace);
     write_results<Real>(input, options, answer, nullptr, trace);
   }
-  print_summary(input, options, problem, trace);
+  const std::string contract = contract_for(input, options.plan.ranks, options.pass());
+  fmt::print("{}", summary(input, options, contract, traffic_of(trace)));
 }
 
-void run(const RunOptions& options) {
-  const CaseInput input = read_input(options.case_path, options.files);
-  if (same_file(options.out_path, options.case_path) ||
-      same_file(options.out_path, input.files.problem().path)) {
-    refuse(options.out_path, "is the input; the answer needs a file of its own");
-  }
-  if (options.backward && !input.views.dout && !input.views.dlse) {
-    refuse(options.case_path, "--backward needs dout or dlse, the gradients it starts from");
-  }
-  if (arithmetic_for(input, pass_of(options)) == Arithmetic::fp64) {
+void run(const TierOptions& options) {
+  const CaseInput input = read_tier_input(options);
+  if (arithmetic_for(input, options.pass()) == Arithmetic::fp64) {
     run_case<double>(input, options);
   } else {
     run_case<float>(input, options);
@@ -171,20 +122,14 @@ void print_schedule(const ScheduleOptions& options) {
 int main(int argc, char** argv) try {
   oracle::guard_against_file_signals();
   CLI::App app{"Ring attention, all ranks in one process: the scalar tier of ringproof"};
-  RunOptions run_options;
-  app.add_option("case", run_options.case_path, "case file with the problem (safetensors)");
-  app.add_option("-o,--output", run_options.out_path, "file for the answer");
-  app.add_option("--trace", run_options.trace_path, "file for the trace, JSON lines");
-  app.add_option("--spec", run_options.files.spec_file, "file with the spec of the case");
-  app.add_option("--problem", run_options.files.problem_file, "file with the problem of the case");
-  app.add_flag("--backward", run_options.backward,
-               "the gradients, too; they start from dout, dlse");
-  add_ring_options(app, run_options.plan.ranks, run_options.plan.layout,
-                   run_options.plan.direction);
+  TierOptions run_options;
+  add_tier_options(app, run_options);
+  add_ranks_option(app, run_options.plan.ranks);
 
   ScheduleOptions schedule;
   CLI::App& command = *app.add_subcommand("schedule", "who holds what at each step");
-  add_ring_options(command, schedule.ranks, schedule.layout, schedule.direction);
+  add_ranks_option(command, schedule.ranks);
+  add_layout_options(command, schedule.layout, schedule.direction);
   command.add_option("--mask", schedule.mask, "full, causal, window:L[,R], causal+window:L");
   command.add_option("--tokens", schedule.tokens, "tokens (N); default 8 a rank")
       ->check(CLI::Range(Index{1}, Index{1} << 24));

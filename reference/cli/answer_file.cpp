@@ -41,37 +41,23 @@ double farthest(const oracle::Problem& problem) {
   return high - low;
 }
 
-/// One tensor to write, in the axis order of the case.
-struct Stored {
-  std::vector<std::int64_t> shape;
-  std::vector<std::byte> bytes;
-};
-
-/// Canonical numbers [B, H, N, D] in the axes `axes`, rounded to `type`.
+/// Canonical numbers [B, H, N, D] as they lie in the file, rounded to the tensor's type.
 template <class Real>
-Stored store(Numbers<Real> numbers, const oracle::Sizes& size, oracle::AxisList axes, DType type) {
-  Stored stored;
-  std::array<Index, 4> stride{};
-  Index count = 1;
-  for (std::size_t n = axes.size(); n-- > 0;) {
-    stride[axes[n]] = count;
-    count *= size[axes[n]];
-  }
-  for (const oracle::Axis axis : axes) stored.shape.push_back(size[axis]);
-  stored.bytes.resize(numbers.size() * oracle::size_of(type));
+std::vector<std::byte> store(Numbers<Real> numbers, const AnswerTensor& tensor) {
+  std::vector<std::byte> bytes(numbers.size() * oracle::size_of(tensor.type));
+  const auto& [B, H, N, D] = tensor.size;
   std::size_t next = 0;
-  for (Index b = 0; b < size[0]; ++b) {
-    for (Index h = 0; h < size[1]; ++h) {
-      for (Index n = 0; n < size[2]; ++n) {
-        for (Index d = 0; d < size[3]; ++d, ++next) {
-          const Index at = b * stride[0] + h * stride[1] + n * stride[2] + d * stride[3];
-          oracle::encode(type, oracle::round_nearest(type, static_cast<double>(numbers[next])),
-                         stored.bytes.data() + at * static_cast<Index>(oracle::size_of(type)));
+  for (Index b = 0; b < B; ++b) {
+    for (Index h = 0; h < H; ++h) {
+      for (Index n = 0; n < N; ++n) {
+        for (Index d = 0; d < D; ++d, ++next) {
+          tensor.encode(static_cast<double>(numbers[next]),
+                        bytes.data() + tensor.offset(b, h, n, d));
         }
       }
     }
   }
-  return stored;
+  return bytes;
 }
 
 /// Can an answer at `path` name the problem's file as its problem?
@@ -106,43 +92,6 @@ oracle::Ring ring_of(const RingPlan& plan) {
   const auto order =
       plan.direction == Direction::down ? oracle::RingOrder::down : oracle::RingOrder::up;
   return {layout, order};
-}
-
-/// A tensor that is written, under its name.
-struct NamedStored {
-  std::string name;
-  DType type;
-  Stored stored;
-};
-
-/// The gradients in the axes, and dbias in the shape, of the tensors they belong to.
-template <class Real>
-std::vector<NamedStored> store_gradients(const CaseInput& input, const Gradients<Real>& gradients,
-                                         DType type, DType wide) {
-  const oracle::Problem& problem = input.views.problem;
-  const oracle::Source& source = input.files.problem();
-  const auto features = oracle::feature_axes(problem.spec.layout);
-  const Index B = problem.batches, H = problem.kv_heads;
-  std::vector<NamedStored> tensors{
-      {"dq", type,
-       store<Real>(gradients.dq, {B, problem.heads, problem.queries, problem.head_dim}, features,
-                   type)},
-      {"dk", type,
-       store<Real>(gradients.dk, {B, H, problem.keys, problem.head_dim}, features, type)},
-      {"dv", type,
-       store<Real>(gradients.dv, {B, H, problem.keys, problem.value_dim}, features, type)}};
-  // dbias and dsinks are in C order already; one axis is enough to say so.
-  constexpr oracle::Axis kInOrder[] = {oracle::kColumn};
-  const auto add = [&](const char* name, const char* of, const std::vector<Real>& numbers,
-                       DType stored_type) {
-    const auto count = static_cast<Index>(numbers.size());
-    tensors.push_back(
-        {name, stored_type, store<Real>(numbers, {1, 1, 1, count}, kInOrder, stored_type)});
-    tensors.back().stored.shape = source.find(of)->shape;
-  };
-  if (problem.bias) add("dbias", "bias", gradients.dbias.data, type);
-  if (problem.sinks) add("dsinks", "sinks", gradients.dsinks, wide);
-  return tensors;
 }
 
 /// Does any number that the pass begins with need binary64?
@@ -211,12 +160,60 @@ std::string contract_for(const CaseInput& input, Index ranks, Pass pass, const s
   return object.dump();
 }
 
-namespace {
+std::size_t AnswerTensor::offset(Index b, Index h, Index n, Index d) const {
+  const Index element = b * stride[0] + h * stride[1] + n * stride[2] + d * stride[3];
+  return static_cast<std::size_t>(element) * oracle::size_of(type);
+}
 
-/// The spec of an answer: that of the problem, and what this run adds.
-oracle::Spec answer_spec(const CaseInput& input, const RingPlan& plan, Pass pass,
-                         const std::string& base) {
-  oracle::Spec spec = input.views.problem.spec;
+void AnswerTensor::encode(double number, std::byte* place) const {
+  oracle::encode(type, oracle::round_nearest(type, number), place);
+}
+
+std::vector<AnswerTensor> answer_tensors(const CaseInput& input, Pass pass) {
+  const oracle::Problem& p = input.views.problem;
+  const oracle::Source& source = input.files.problem();
+  const DType type = output_type(input, pass);
+  const DType wide = arithmetic_for(input, pass) == Arithmetic::fp64 ? DType::f64 : DType::f32;
+  std::vector<AnswerTensor> tensors;
+  const auto add = [&](const char* name, DType stored, const oracle::Sizes& size,
+                       oracle::AxisList axes) {
+    AnswerTensor tensor{name, stored, size, {}, {}};
+    Index step = 1;
+    for (std::size_t n = axes.size(); n-- > 0;) {
+      tensor.stride[axes[n]] = step;
+      step *= size[axes[n]];
+    }
+    for (const oracle::Axis axis : axes) tensor.shape.push_back(size[axis]);
+    tensors.push_back(std::move(tensor));
+  };
+  const auto features = oracle::feature_axes(p.spec.layout);
+  constexpr oracle::Axis kInOrder[] = {oracle::kBatch, oracle::kHead, oracle::kRow,
+                                       oracle::kColumn};
+  add("out", type, {p.batches, p.heads, p.queries, p.value_dim}, features);
+  add("lse", wide, {p.batches, p.heads, p.queries, 1}, oracle::row_axes(p.spec.layout));
+  if (pass == Pass::forward) return tensors;
+  add("dq", type, {p.batches, p.heads, p.queries, p.head_dim}, features);
+  add("dk", type, {p.batches, p.kv_heads, p.keys, p.head_dim}, features);
+  add("dv", type, {p.batches, p.kv_heads, p.keys, p.value_dim}, features);
+  if (p.bias) {
+    oracle::Sizes size = p.bias.shape;
+    for (std::size_t axis = 0; axis < 4; ++axis) {
+      if (p.bias.stride[axis] == 0) size[axis] = 1;
+    }
+    add("dbias", type, size, kInOrder);
+    tensors.back().shape = source.find("bias")->shape;
+  }
+  if (p.sinks) {
+    add("dsinks", wide, {1, p.heads, 1, 1}, kInOrder);
+    tensors.back().shape = source.find("sinks")->shape;
+  }
+  return tensors;
+}
+
+AnswerHead answer_head(const CaseInput& input, const RingPlan& plan, Pass pass,
+                       const std::string& path, const std::string& base) {
+  AnswerHead head{input.views.problem.spec, {}};
+  oracle::Spec& spec = head.spec;
   spec.contract = contract_for(input, plan.ranks, pass, base);
   spec.lse_base.reset();
   spec.ranks.reset();
@@ -227,13 +224,6 @@ oracle::Spec answer_spec(const CaseInput& input, const RingPlan& plan, Pass pass
     spec.ranks = plan.ranks;
     if (rows_are_positions(input)) spec.ring = ring_of(plan);
   }
-  return spec;
-}
-
-/// Names the problem's file in the spec where that serves, and carries its tensors where it does
-/// not. Upstream gradients go with the gradients that begin with them.
-void add_problem(const CaseInput& input, const std::string& path, Pass pass, oracle::Spec& spec,
-                 std::vector<oracle::NamedTensor>& tensors) {
   const oracle::Source& source = input.files.problem();
   const bool refer = can_refer(input, path);
   if (refer) {
@@ -246,40 +236,33 @@ void add_problem(const CaseInput& input, const std::string& path, Pass pass, ora
       const oracle::TensorRole role = oracle::role_of(name);
       const bool problem = one == &source && role == oracle::TensorRole::problem;
       const bool upstream = pass == Pass::backward && role == oracle::TensorRole::upstream;
-      if (problem || upstream) tensors.push_back({name, stored.dtype, stored.shape, stored.data});
+      if (!problem && !upstream) continue;
+      head.carried.push_back({name, stored.dtype, stored.shape, stored.data});
     }
     if (!input.files.elsewhere) break;  // they are the same file
   }
+  return head;
 }
-
-}  // namespace
 
 template <class Real>
 void write_answer(const CaseInput& input, const RingPlan& plan, const Answer<Real>& answer,
                   const std::string& path, const Gradients<Real>* gradients,
                   const std::string& base) {
-  const oracle::Problem& problem = input.views.problem;
   const Pass pass = gradients ? Pass::backward : Pass::forward;
-  const DType wide = std::same_as<Real, double> ? DType::f64 : DType::f32;
-  const oracle::Sizes size{problem.batches, problem.heads, problem.queries, problem.value_dim};
-  const DType type = output_type(input, pass);
-  std::vector<NamedStored> stored{
-      {"out", type, store<Real>(answer.out, size, oracle::feature_axes(problem.spec.layout), type)},
-      {"lse", wide,
-       store<Real>(answer.lse, {size[0], size[1], size[2], 1},
-                   oracle::row_axes(problem.spec.layout), wide)}};
+  const std::vector<AnswerTensor> tensors = answer_tensors(input, pass);
+  std::vector<Numbers<Real>> numbers{answer.out, answer.lse};
   if (gradients) {
-    for (NamedStored& one : store_gradients(input, *gradients, type, wide)) {
-      stored.push_back(std::move(one));
-    }
+    numbers.insert(numbers.end(), {gradients->dq, gradients->dk, gradients->dv});
+    if (input.views.problem.bias) numbers.push_back(gradients->dbias.data);
+    if (input.views.problem.sinks) numbers.push_back(gradients->dsinks);
   }
-  std::vector<oracle::NamedTensor> tensors;
-  for (const NamedStored& one : stored) {
-    tensors.push_back({one.name, one.type, one.stored.shape, one.stored.bytes.data()});
+  std::vector<std::vector<std::byte>> bytes;
+  AnswerHead head = answer_head(input, plan, pass, path, base);
+  for (std::size_t n = 0; n < tensors.size(); ++n) {
+    bytes.push_back(store<Real>(numbers[n], tensors[n]));
+    head.carried.push_back({tensors[n].name, tensors[n].type, tensors[n].shape, bytes[n].data()});
   }
-  oracle::Spec spec = answer_spec(input, plan, pass, base);
-  add_problem(input, path, pass, spec, tensors);
-  oracle::write_case(path, tensors, oracle::to_json(spec));
+  oracle::write_case(path, head.carried, oracle::to_json(head.spec));
 }
 
 template void write_answer(const CaseInput&, const RingPlan&, const Answer<float>&,

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "oracle/case/stored_view.hpp"
 #include "reference/cli/case_problem.hpp"
 #include "reference/gradients.hpp"
 #include "reference/ring.hpp"
@@ -27,6 +29,32 @@ oracle::DType output_type(const CaseInput& input, Pass pass = Pass::forward);
 /// little. `base`: the preset of the arithmetic, where it is not the scalar tier's own.
 std::string contract_for(const CaseInput& input, Index ranks, Pass pass = Pass::forward,
                          const std::string& base = {});
+
+/// A tensor of an answer: how its numbers [B, H, N, D] lie in the file.
+struct AnswerTensor {
+  std::string name;
+  oracle::DType type;
+  oracle::Sizes size;                 // [B, H, N, D]; lse and dsinks have unused axes of size 1
+  std::array<Index, 4> stride{};      // in elements
+  std::vector<std::int64_t> shape{};  // as stored
+
+  /// Bytes from the beginning of the tensor to an element.
+  std::size_t offset(Index b, Index h, Index n, Index d) const;
+  /// Rounds to the tensor's type and stores.
+  void encode(double number, std::byte* place) const;
+};
+
+/// out, lse and, backward, dq, dk, dv, dbias and dsinks, the last two where the problem has them.
+std::vector<AnswerTensor> answer_tensors(const CaseInput& input, Pass pass);
+
+/// What else the answer's file at `path` holds: its spec, which names the problem's file where that
+/// serves, and the problem's tensors where it does not.
+struct AnswerHead {
+  oracle::Spec spec;
+  std::vector<oracle::NamedTensor> carried;
+};
+AnswerHead answer_head(const CaseInput& input, const RingPlan& plan, Pass pass,
+                       const std::string& path, const std::string& base = {});
 
 /// Writes out and lse, and the gradients if there are any, to `path`, complete or not at all. The
 /// file names the problem beside it; where the problem file cannot serve as one (another folder, or

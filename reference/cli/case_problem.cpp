@@ -53,7 +53,7 @@ CaseInput read_input(const std::string& path, const oracle::CaseOptions& options
 }
 
 template <class Real>
-CaseProblem<Real>::CaseProblem(const CaseInput& input) {
+CaseProblem<Real>::CaseProblem(const CaseInput& input, Read read) {
   const oracle::Problem& views = input.views.problem;
   const oracle::Spec& spec = input.files.spec;
   plain_.batches = views.batches, plain_.heads = views.heads, plain_.kv_heads = views.kv_heads;
@@ -66,15 +66,20 @@ CaseProblem<Real>::CaseProblem(const CaseInput& input) {
   plain_.window_left = spec.window_left, plain_.window_right = spec.window_right;
   plain_.empty_row = spec.empty_row == oracle::EmptyRow::nan ? EmptyRow::nan : EmptyRow::zero;
 
+  slopes_ = load<Real>(views.alibi_slopes), sinks_ = load<Real>(views.sinks);
+  read_rows(input);
+  if (read == Read::everything) read_tensors(input);
+}
+
+template <class Real>
+void CaseProblem<Real>::read_tensors(const CaseInput& input) {
+  const oracle::Problem& views = input.views.problem;
   q_ = load<Real>(views.q), k_ = load<Real>(views.k), v_ = load<Real>(views.v);
   q_scale_ = load<Real>(views.q_scale.tensor), plain_.q_scale.block = views.q_scale.block;
   k_scale_ = load<Real>(views.k_scale.tensor), plain_.k_scale.block = views.k_scale.block;
   v_scale_ = load<Real>(views.v_scale.tensor), plain_.v_scale.block = views.v_scale.block;
-  bias_ = load<Real>(views.bias);
-  slopes_ = load<Real>(views.alibi_slopes), sinks_ = load<Real>(views.sinks);
-  mask_ = load<std::uint8_t>(views.mask);
+  bias_ = load<Real>(views.bias), mask_ = load<std::uint8_t>(views.mask);
   dout_ = load<Real>(input.views.dout), dlse_ = load<Real>(input.views.dlse);
-  read_rows(input);
 }
 
 /// Positions, documents and lengths from the stored integers.

@@ -30,11 +30,14 @@ struct Loaded {
   View<T> view() const { return {numbers, stride}; }
 };
 
+/// Read everything, or only what every rank of a ring must know: no q, k, v, bias, mask, dout, dlse.
+enum class Read { everything, description };
+
 /// Owns the numbers of one problem. Keep it as long as problem() is used.
 template <class Real>
 class CaseProblem {
  public:
-  explicit CaseProblem(const CaseInput& input);
+  explicit CaseProblem(const CaseInput& input, Read read = Read::everything);
 
   /// The problem as views into this object.
   Problem<Real> problem() const;
@@ -42,6 +45,7 @@ class CaseProblem {
   Upstream<Real> upstream() const { return {dout_.view(), dlse_.view()}; }
 
  private:
+  void read_tensors(const CaseInput& input);
   void read_rows(const CaseInput& input);
 
   Problem<Real> plain_;  // sizes and switches; the tensors are set by problem()
