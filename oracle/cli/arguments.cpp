@@ -74,6 +74,12 @@ std::vector<std::vector<std::string>> CaseArguments::cases() const {
   return cases;
 }
 
+std::vector<std::string> CaseArguments::only_case(const std::string& verb) const {
+  const auto all = cases();
+  if (all.size() == 1) return all.front();
+  throw BadInput(verb + " takes one case (several files need --shards)");
+}
+
 Case CaseArguments::read(const std::vector<std::string>& paths) const {
   const CaseOptions options{.spec_file = spec, .problem_file = problem};
   return joined ? read_shards(paths, options) : read_case(paths.front(), options);

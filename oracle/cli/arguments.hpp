@@ -21,6 +21,8 @@ struct CaseArguments {
   void add_to(CLI::App&);
   /// One entry a case: its files.
   std::vector<std::vector<std::string>> cases() const;
+  /// The files of the only case of a command that takes one. Throws BadInput for more.
+  std::vector<std::string> only_case(const std::string& verb) const;
   Case read(const std::vector<std::string>& files) const;
   /// The contract of --contract (a name, JSON text, or @FILE), else the spec's. Throws BadInput.
   Contract contract_of(const Case&) const;

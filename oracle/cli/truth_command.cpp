@@ -1,5 +1,5 @@
 // `ringproof truth CASE -o F`: certified intervals of out and lse, and the correctly rounded
-// answer.
+// answers.
 #include <fmt/format.h>
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include "oracle/case/error.hpp"
 #include "oracle/cli/arguments.hpp"
 #include "oracle/cli/commands.hpp"
+#include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/truth_tensors.hpp"
 
 namespace ringproof::oracle::cli {
@@ -19,48 +20,65 @@ struct Arguments {
   std::string output;
 };
 
-const std::byte* bytes_of(const std::vector<double>& values) {
-  return reinterpret_cast<const std::byte*>(values.data());
-}
-
 /// The type of the correctly rounded answer: the contract's, else that of the queries.
 DType answer_type(const Arguments& arguments, const Case& input) {
   if (!arguments.from.has_contract(input)) return input.problem.q.dtype;
   return arguments.from.contract_of(input).out.dtype;
 }
 
-std::vector<std::int64_t> stored_shape(const Problem& problem, bool with_columns) {
-  std::vector<std::int64_t> shape{problem.batches, problem.heads, problem.queries};
-  if (with_columns) shape.push_back(problem.value_dim);
-  return shape;
-}
+/// The tensors of the file, and the bytes that the rounded ones need.
+class TruthFile {
+ public:
+  /// NAME, NAME_lo and NAME_hi.
+  void add(const std::string& name, const IntervalTensor& tensor, DType type,
+           const std::vector<std::int64_t>& shape) {
+    bytes_.push_back(std::make_unique<std::vector<std::byte>>(encoded(type, tensor.rounded)));
+    tensors_.push_back({name, type, shape, bytes_.back()->data()});
+    tensors_.push_back({name + "_lo", DType::f64, shape, bytes_of(tensor.lo)});
+    tensors_.push_back({name + "_hi", DType::f64, shape, bytes_of(tensor.hi)});
+    undecided_ += tensor.undecided();
+    names_ += (names_.empty() ? "" : " ") + name;
+  }
+  void write(const std::string& path, const Spec& spec) const {
+    write_case(path, tensors_, to_json(spec));
+  }
+  const std::string& names() const { return names_; }
+  std::int64_t undecided() const { return undecided_; }
+
+ private:
+  static const std::byte* bytes_of(const std::vector<double>& values) {
+    return reinterpret_cast<const std::byte*>(values.data());
+  }
+
+  std::vector<std::unique_ptr<std::vector<std::byte>>> bytes_;
+  std::vector<NamedTensor> tensors_;
+  std::string names_;
+  std::int64_t undecided_ = 0;
+};
 
 int run(const Arguments& arguments) {
-  const auto cases = arguments.from.cases();
-  if (cases.size() != 1) throw BadInput("truth takes one case (several files need --shards)");
-  const Case input = arguments.from.read(cases.front());
+  const Case input = arguments.from.read(arguments.from.only_case("truth"));
   const Problem& problem = input.problem;
   const DType type = answer_type(arguments, input);
-  const DType lse_type = type == DType::f64 ? DType::f64 : DType::f32;
-  const TruthTensors truth = truth_tensors(problem, problem.spec.lse_base.value_or(LseBase::e),
-                                           arguments.truth.bits(), arguments.truth.walk());
-  const std::vector<std::byte> out = decided(type, truth.out_lo, truth.out_hi);
-  const std::vector<std::byte> lse = decided(lse_type, truth.lse_lo, truth.lse_hi);
-  const auto out_shape = stored_shape(problem, true), lse_shape = stored_shape(problem, false);
-
+  const RoundTo types{type, type == DType::f64 ? DType::f64 : DType::f32};
+  const WalkOptions walk = arguments.truth.walk();
+  const unsigned bits = arguments.truth.bits();
+  const TruthTensors truth =
+      truth_tensors(problem, problem.spec.lse_base.value_or(LseBase::e), bits, walk, types);
+  const std::vector<std::int64_t> rows{problem.batches, problem.heads, problem.queries};
+  TruthFile file;
+  file.add("out", truth.out, types.out, {rows[0], rows[1], rows[2], problem.value_dim});
+  file.add("lse", truth.lse, types.lse, rows);
   // The arrays are in canonical order whatever the order of the file was, and the spec says so.
   Spec spec = problem.spec;
   spec.layout = AxisOrder::bhnd;
-  write_case(arguments.output,
-             {{"lse", lse_type, lse_shape, lse.data()},
-              {"lse_hi", DType::f64, lse_shape, bytes_of(truth.lse_hi)},
-              {"lse_lo", DType::f64, lse_shape, bytes_of(truth.lse_lo)},
-              {"out", type, out_shape, out.data()},
-              {"out_hi", DType::f64, out_shape, bytes_of(truth.out_hi)},
-              {"out_lo", DType::f64, out_shape, bytes_of(truth.out_lo)}},
-             to_json(spec));
-  fmt::print("{}: out and lse of {} rows, out rounded to {}\n", arguments.output,
-             problem.batches * problem.heads * problem.queries, name(type));
+  file.write(arguments.output, spec);
+  fmt::print("{}: {} of {} rows, rounded to {} (lse to {})\n", arguments.output, file.names(),
+             rows[0] * rows[1] * rows[2], name(type), name(types.lse));
+  if (file.undecided() > 0) {
+    fmt::print("{} numbers are not decided by {} binary digits and written as NaN\n",
+               file.undecided(), kMostBits);
+  }
   return 0;
 }
 

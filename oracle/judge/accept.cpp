@@ -19,35 +19,26 @@ void require_bound(double bound) {
 
 double smallest_normal(DType type) { return std::ldexp(1.0, format_of(type).min_exponent); }
 
-/// Lower end of (35): the smallest value the storage may hold for an exact x.
-double lower_end(const ExactReal& x, const OutputRule& rule) {
-  if (!rule.rounds) return up(DType::f64, x);  // compared as a real number: values >= x
-  switch (rule.round) {
-    case RoundMode::rn:
-      return nearest(rule.dtype, x);
-    case RoundMode::rz:
-      return to_zero(rule.dtype, x);
-    case RoundMode::faithful:
-      return down(rule.dtype, x);
-  }
-  throw std::logic_error("unknown rounding mode");
-}
+enum class Side { low, high };
 
-double upper_end(const ExactReal& x, const OutputRule& rule) {
-  if (!rule.rounds) return down(DType::f64, x);
+/// One end of (35): the smallest or largest value the storage may hold for an exact x.
+double box_end(Side side, const ExactReal& x, const OutputRule& rule) {
+  const bool low = side == Side::low;
+  // Compared as a real number: the binary64 numbers on the inner side of x.
+  if (!rule.rounds) return low ? up(DType::f64, x) : down(DType::f64, x);
   switch (rule.round) {
     case RoundMode::rn:
       return nearest(rule.dtype, x);
     case RoundMode::rz:
       return to_zero(rule.dtype, x);
     case RoundMode::faithful:
-      return up(rule.dtype, x);
+      return low ? down(rule.dtype, x) : up(rule.dtype, x);
   }
   throw std::logic_error("unknown rounding mode");
 }
 
 Box box_of(const ExactReal& low, const ExactReal& high, const OutputRule& rule) {
-  Box box{lower_end(low, rule), upper_end(high, rule)};
+  Box box{box_end(Side::low, low, rule), box_end(Side::high, high, rule)};
   if (!rule.rounds) return box;
   if (rule.overflow == Overflow::saturate) {
     const double largest = format_of(rule.dtype).largest;

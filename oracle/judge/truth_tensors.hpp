@@ -2,26 +2,29 @@
 // the interval decides it. What `ringproof truth` writes.
 #pragma once
 
-#include <vector>
+#include <optional>
 
 #include "oracle/case/case_file.hpp"
+#include "oracle/judge/interval_tensor.hpp"
 #include "oracle/judge/row_walk.hpp"
 
 namespace ringproof::oracle {
 
-/// Arrays in canonical order. The exact out of (b, h, i, c) lies in [out_lo, out_hi], the exact LSE
-/// of (b, h, i) in [lse_lo, lse_hi]. A row without visible key or sink holds what the spec's
-/// `empty_row` says (anything: minus to plus infinity); a row that sees a number that is not finite
-/// holds NaN.
+/// An empty row (no visible key, no sink) holds what the spec's `empty_row` says; anything: minus to
+/// plus infinity.
 struct TruthTensors {
-  std::vector<double> out_lo, out_hi;  // [B, H, Nq, Dv]
-  std::vector<double> lse_lo, lse_hi;  // [B, H, Nq], in the base asked for
+  IntervalTensor out;  // [B, H, Nq, Dv]
+  IntervalTensor lse;  // [B, H, Nq], in the base asked for
 };
 
-TruthTensors truth_tensors(const Problem&, LseBase, unsigned bits, const WalkOptions&);
+/// The types to which answers are rounded.
+struct RoundTo {
+  DType out, lse;
+};
 
-/// Bytes of `type`: the common rounding of both ends, NaN where they round differently.
-std::vector<std::byte> decided(DType type, const std::vector<double>& lo,
-                               const std::vector<double>& hi);
+/// With `round_to`, a row is raised to more digits until all of it is decided, and exact ties are
+/// recognised as such (exact_row.hpp); what 2048 digits do not decide is NaN.
+TruthTensors truth_tensors(const Problem&, LseBase, unsigned bits, const WalkOptions&,
+                           const std::optional<RoundTo>& round_to = {});
 
 }  // namespace ringproof::oracle

@@ -67,8 +67,8 @@ void ratio(const char* contract_name, DType type, std::int64_t heads, std::int64
   builder.spec = std::string(R"({"version": 1, "causal": ")") + causal + "\"}";
   const oracle::TruthTensors truth =
       oracle::truth_tensors(builder.assemble().problem, oracle::LseBase::e, 0, {});
-  builder.set("out", {type, {1, heads, rows, 64}, rounded(type, truth.out_lo)});
-  builder.set("lse", {DType::f32, {1, heads, rows}, rounded(DType::f32, truth.lse_lo)});
+  builder.set("out", {type, {1, heads, rows, 64}, rounded(type, truth.out.lo)});
+  builder.set("lse", {DType::f32, {1, heads, rows}, rounded(DType::f32, truth.lse.lo)});
   const oracle::Case input = builder.assemble();
   const auto contract = oracle::read_contract(contract_name, input.problem.spec);
   oracle::Report report;

@@ -48,11 +48,11 @@ inline void answer(CaseBuilder& builder, oracle::DType out_type,
   builder.set("out", make_tensor(out_type, {p.batches, p.heads, p.queries, p.value_dim},
                                  [&](std::int64_t n) {
                                    const auto i = static_cast<std::size_t>(n);
-                                   return middle(out_type, truth.out_lo[i], truth.out_hi[i]);
+                                   return middle(out_type, truth.out.lo[i], truth.out.hi[i]);
                                  }));
   builder.set("lse", make_tensor(lse_type, {p.batches, p.heads, p.queries}, [&](std::int64_t n) {
                 const auto i = static_cast<std::size_t>(n);
-                return middle(lse_type, truth.lse_lo[i], truth.lse_hi[i]);
+                return middle(lse_type, truth.lse.lo[i], truth.lse.hi[i]);
               }));
 }
 
