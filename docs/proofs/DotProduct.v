@@ -1,5 +1,5 @@
 (* The dot product of the double-double path, accumulated against a large constant
-   (oracle/truth/score_tile-inl.hpp, the variant `fast`).
+   (oracle/truth/grid_sum-inl.hpp, the variant `fast`).
 
    In words.  C = 2^c is a power of two with sum_t |a_t b_t| + n 2^-53 C <= C / 2.  The sum `high`
    starts at 1.5 C; each product goes to it by one fused operation (GridStep of ErrorFree.v), and

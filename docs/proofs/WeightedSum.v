@@ -1,4 +1,4 @@
-(* The sum of weights times values of one tile (oracle/truth/score_tile-inl.hpp, Accumulator,
+(* The sum of weights times values of one tile (oracle/truth/grid_sum-inl.hpp, Accumulator,
    variant
    `fast`): like the dot product of DotProduct.v, with weights of two words.
 

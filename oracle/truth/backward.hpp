@@ -1,6 +1,6 @@
 // The truth of the backward pass: the exact gradients of sum(out dout) + sum(lse dlse), with a
-// certified radius (docs/backward_truth.md; definitions: section 6 of docs/contract.md). Twice,
-// like the forward pass: double-double for every row, intervals where that does not decide.
+// certified radius (docs/backward_truth.md). Twice, like the forward pass: double-double for every
+// row, intervals where that does not decide.
 //
 //   HeadTruth forward(problem, b, kv_head, Precision::fast);
 //   HeadGradients backward(problem, upstream, forward);
@@ -24,7 +24,7 @@
 
 namespace ringproof::oracle {
 
-/// Isolated mode (34): the kernel's own outputs are exact inputs of the backward pass, so that
+/// Isolated mode: the kernel's own outputs are exact inputs of the backward pass, so that
 /// P_ij = exp(s_ij - lse_i) and D_i = dout_i . out_i. Both absent: end to end.
 struct GivenForward {
   Tensor out;  // [B, H, Nq, Dv]

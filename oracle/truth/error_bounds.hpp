@@ -60,4 +60,17 @@ inline constexpr double kDivision = 12 * kUpFew * kUnitSquared;
 /// Lemma 19: logarithm, absolute.
 inline constexpr double kLogarithm = 0x1p-97;
 
+/// Lemma 22: derivative of the softcap, beside the error of tanh; absolute.
+inline constexpr double kFactor = 16 * kUnitSquared;
+/// Lemma 23: a probability from its weight, beside the errors of its factors; relative.
+inline constexpr double kProbability = 24 * kUnitSquared;
+/// Lemma 23: the most a probability can be that was dropped or vanished.
+inline constexpr double kDroppedProbability = 0x1p-990;
+/// Lemma 24: one product of pairs, relative.
+inline constexpr double kProduct = 8 * kUnitSquared;
+/// Lemma 26: a sum over at most 16 rows and its addition to a pair, units of C; and the share of
+/// the running sum, before and after.
+inline double rows_fast(double rows) { return (rows * (rows + 5) + 2) * kUp * kUnitSquared; }
+inline constexpr double kRunningSum = 2 * kUnitSquared;
+
 }  // namespace ringproof::oracle::bounds

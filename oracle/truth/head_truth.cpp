@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "oracle/truth/interval.hpp"
+#include "oracle/case/error.hpp"
+#include "oracle/truth/gradient_sums.hpp"
+#include "oracle/truth/head_truth.hpp"
 #include "oracle/truth/row_batch.hpp"
 #include "oracle/truth/row_setup.hpp"
 
@@ -20,11 +22,17 @@ int significant_digits(const Tensor& tensor, const Factors& factors) {
          (factors.tensor ? format_of(factors.tensor.dtype).digits : 0);
 }
 
-/// The scale as hi + lo: spec.scale exactly, or the real number 1/sqrt(D) to 2^-106.
-Certified exact_scale(const Problem& problem) {
-  if (problem.spec.scale) return {*problem.spec.scale, 0, 0};
-  using Number = Interval<80>;
-  return certify(Number(Number(1) / sqrt(Number(static_cast<double>(problem.head_dim)))));
+/// The sizes up to which docs/double_double.md proves the radius.
+void check_sizes(const Problem& problem) {
+  constexpr std::int64_t kMostDimensions = 1LL << 19, kMostKeys = 1LL << 26;
+  const auto check = [](const char* what, std::int64_t size, std::int64_t most) {
+    if (size <= most) return;
+    throw BadInput(std::string(what) + " is " + std::to_string(size) +
+                   ", answers can be certified up to " + std::to_string(most));
+  };
+  check("the head dimension of q and k", problem.head_dim, kMostDimensions);
+  check("the head dimension of v", problem.value_dim, kMostDimensions);
+  check("the number of keys", problem.keys, kMostKeys);
 }
 
 double smallest_nonzero(const double* values, std::int64_t count, double so_far) {
@@ -46,13 +54,6 @@ bool clear_not_finite(double* values, std::int64_t count) {
   return finite;
 }
 
-/// Row stride of the packed V: room for the column of ones, whole vectors, and not a multiple of
-/// 64, so that the rows of a tile do not compete for the same cache lines.
-std::int64_t value_stride(std::int64_t value_dim) {
-  const std::int64_t stride = (value_dim + 1 + 7) / 8 * 8;
-  return stride % 64 == 0 ? stride + 8 : stride;
-}
-
 /// Keys that some query of batch b may see; the others count as zeros, whatever they hold.
 KeyRange seen_range(const Problem& problem, std::int64_t b) {
   const KeyRange all{0, problem.key_length[size(b)]};
@@ -72,29 +73,37 @@ void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHe
   double* k = head.k.resize(head.tiles * kTileKeys * dim);
   double* v = head.v.resize(head.tiles * kTileKeys * stride);
   double* v_max = head.v_max.resize(head.tiles * stride);
+  double* v_key_max = head.v_key_max.resize(head.tiles * kTileKeys);
   std::fill_n(k, head.tiles * kTileKeys * dim, 0.0);
   std::fill_n(v, head.tiles * kTileKeys * stride, 0.0);
   std::fill_n(v_max, head.tiles * stride, 0.0);
+  std::fill_n(v_key_max, head.tiles * kTileKeys, 0.0);
   head.key_finite.assign(size(problem.keys), 1);
+  head.key_exact.assign(size(problem.keys), 1);
   std::vector<double> row(size(dim));
   head.smallest_k = std::numeric_limits<double>::infinity();
   const KeyRange seen = seen_range(problem, b);
   for (std::int64_t j = seen.first; j < seen.last; ++j) {
-    head.exact &= decode_scaled(problem.k, problem.k_scale, b, kv_head, j, row.data());
+    bool exact = decode_scaled(problem.k, problem.k_scale, b, kv_head, j, row.data());
     bool finite = clear_not_finite(row.data(), dim);
     head.smallest_k = smallest_nonzero(row.data(), dim, head.smallest_k);
     double* column = k + j / kSubtileKeys * dim * kSubtileKeys + j % kSubtileKeys;
     for (std::int64_t t = 0; t < dim; ++t) column[t * kSubtileKeys] = row[size(t)];
     double* values = v + j * stride;
-    head.exact &= decode_scaled(problem.v, problem.v_scale, b, kv_head, j, values);
+    exact &= decode_scaled(problem.v, problem.v_scale, b, kv_head, j, values);
     finite &= clear_not_finite(values, head.value_dim);
+    for (std::int64_t c = 0; c < head.value_dim; ++c) {
+      v_key_max[j] = std::max(v_key_max[j], std::abs(values[c]));
+    }
     values[head.value_dim] = 1;
     double* largest = v_max + j / kTileKeys * stride;
     for (std::int64_t c = 0; c <= head.value_dim; ++c) {
       largest[c] = std::max(largest[c], std::abs(values[c]));
     }
     head.key_finite[size(j)] = finite ? 1 : 0;
+    head.key_exact[size(j)] = exact ? 1 : 0;
     head.all_finite &= finite;
+    head.exact &= exact;
   }
 }
 
@@ -124,10 +133,11 @@ bool fill_alibi(const Problem& problem, RowTruth& row, std::vector<double>& low)
 
 /// Sizes the batch for `rows` rows on the keys of `range`, all of them empty.
 void begin_batch(const Problem& problem, const PackedHead& head, KeyRange range, int rows,
-                 RowBatch& batch) {
+                 bool keep_weights, RowBatch& batch) {
   batch.head = &head;
   batch.table = &exp_table();
   batch.rows = rows;
+  batch.keep_weights = keep_weights;
   // Whole blocks: where a block begins must not depend on the company a row computes in.
   batch.first_tile = range.first / (kBlockTiles * kTileKeys) * kBlockTiles;
   batch.tiles = (range.last + kTileKeys - 1) / kTileKeys - batch.first_tile;
@@ -135,11 +145,16 @@ void begin_batch(const Problem& problem, const PackedHead& head, KeyRange range,
   for (BatchRow& row : batch.row) row = BatchRow{};
   std::fill_n(batch.q.resize(head.head_dim * rows), head.head_dim * rows, 0.0);
   std::fill_n(batch.q_magnitude.resize(head.head_dim * rows), head.head_dim * rows, 0.0);
-  batch.words.resize(kBlockTiles * 3 * rows * kTileKeys);
+  batch.words.resize((keep_weights ? batch.tiles : kBlockTiles) * 3 * rows * kTileKeys);
+  if (keep_weights) {
+    batch.relative_error.resize(batch.tiles * rows);
+    if (batch.softcap > 0) batch.factors.resize(batch.tiles * 3 * rows * kTileKeys);
+  }
   batch.visible.assign(size(batch.tiles * rows * kTileKeys), 0);
   batch.mass.resize(kBlockTiles * rows);
   batch.mass_error.resize(kBlockTiles * rows);
   batch.sums.resize(4 * rows * head.stride);
+  batch.seen_max.resize(rows * head.stride);
   batch.reference.resize(batch.blocks() * rows);
 }
 
@@ -158,6 +173,16 @@ void place_query(const std::vector<double>& q, RowBatch& batch, int r) {
   }
 }
 
+/// False if the row sees a key whose decoded numbers are not the exact ones.
+bool sees_exact_keys(const PackedHead& head, KeyRange keys,
+                     const std::vector<std::uint8_t>& visible) {
+  if (head.exact) return true;
+  for (std::size_t n = 0; n < visible.size(); ++n) {
+    if (visible[n] != 0 && head.key_exact[size(keys.first) + n] == 0) return false;
+  }
+  return true;
+}
+
 /// Row r of the batch: its query, its visible keys, its additions.
 void place_row(const Problem& problem, const RowInputs& inputs, RowTruth& truth,
                std::vector<double>& alibi_low, RowBatch& batch, int r) {
@@ -173,7 +198,8 @@ void place_row(const Problem& problem, const RowInputs& inputs, RowTruth& truth,
   row.offset = batch.first_tile * kTileKeys - truth.keys.first;
   row.sink = truth.sink;
   row.has_sink = truth.has_sink;
-  row.failed = !inputs.exact_q || !std::isfinite(batch.head->scale.hi);
+  row.failed = !inputs.exact_q || !std::isfinite(batch.head->scale.hi) ||
+               !sees_exact_keys(*batch.head, truth.keys, inputs.visible);
   place_query(inputs.q, batch, r);
   std::int64_t done = 0;
   while (done < truth.keys.size()) {
@@ -192,21 +218,16 @@ void place_row(const Problem& problem, const RowInputs& inputs, RowTruth& truth,
 
 }  // namespace
 
-struct HeadTruth::Impl {
-  const Problem& problem;
-  std::int64_t b, kv_head;
-  PackedHead head;
-};
-
 HeadTruth::HeadTruth(const Problem& problem, std::int64_t b, std::int64_t kv_head,
                      Precision precision)
     : impl_(std::make_unique<Impl>(Impl{problem, b, kv_head, {}})) {
+  check_sizes(problem);
   PackedHead& head = impl_->head;
   head.keys = problem.keys;
   head.tiles = (problem.keys + kTileKeys - 1) / kTileKeys;
   head.head_dim = problem.head_dim;
   head.value_dim = problem.value_dim;
-  head.stride = value_stride(problem.value_dim);
+  head.stride = row_stride(problem.value_dim + 1);  // room for the column of ones
   head.precision = precision;
   head.scale = exact_scale(problem);
   head.exact_products = significant_digits(problem.q, problem.q_scale) +
@@ -220,20 +241,24 @@ HeadTruth::HeadTruth(HeadTruth&&) noexcept = default;
 
 const double* HeadTruth::values() const { return impl_->head.v.data(); }
 std::int64_t HeadTruth::values_stride() const { return impl_->head.stride; }
+std::int64_t HeadTruth::batch() const { return impl_->b; }
+std::int64_t HeadTruth::kv_head() const { return impl_->kv_head; }
 
 void HeadTruth::rows(std::span<const RowId> ids, RowTruth* out) const {
+  impl_->rows(ids, out, nullptr);
+}
+
+void HeadTruth::Impl::rows(std::span<const RowId> ids, RowTruth* out,
+                           const AfterBatch* after) const {
   static thread_local Scratch scratch;
-  const Problem& problem = impl_->problem;
-  const PackedHead& head = impl_->head;
   std::array<int, kRows> open{};
   int count = 0;
   KeyRange together{problem.keys, 0};
   std::int64_t longest = 0;
   for (int n = 0; n < static_cast<int>(ids.size()); ++n) {
     const RowId id = ids[size(n)];
-    if (!begin_row(problem, impl_->b, id.h, id.i,
-                   head.all_finite ? nullptr : head.key_finite.data(), out[n],
-                   scratch.inputs[size(n)])) {
+    if (!begin_row(problem, b, id.h, id.i, head.all_finite ? nullptr : head.key_finite.data(),
+                   out[n], scratch.inputs[size(n)])) {
       continue;
     }
     open[size(count++)] = n;
@@ -241,21 +266,22 @@ void HeadTruth::rows(std::span<const RowId> ids, RowTruth* out) const {
     together.last = std::max(together.last, out[n].keys.last);
     longest = std::max(longest, out[n].keys.size());
   }
-  const auto place = [&](int n, int r) {
-    place_row(problem, scratch.inputs[size(n)], out[n], scratch.alibi_low[size(n)], scratch.batch,
-              r);
+  const auto compute = [&](std::span<const int> places, KeyRange range, int rows) {
+    begin_batch(problem, head, range, rows, after != nullptr, scratch.batch);
+    for (int r = 0; r < static_cast<int>(places.size()); ++r) {
+      const int n = places[size(r)];
+      place_row(problem, scratch.inputs[size(n)], out[n], scratch.alibi_low[size(n)], scratch.batch,
+                r);
+    }
+    compute_batch(scratch.batch);
+    if (after != nullptr) (*after)(scratch.batch, places);
   };
+  const std::span<const int> places(open.data(), size(count));
   // Rows that share most of their keys go together, and share each visit to K and V.
   if (count > 1 && together.size() <= longest + longest / 2 + kTileKeys) {
-    begin_batch(problem, head, together, count + count % 2, scratch.batch);
-    for (int r = 0; r < count; ++r) place(open[size(r)], r);
-    return compute_batch(scratch.batch);
+    return compute(places, together, count + count % 2);
   }
-  for (int r = 0; r < count; ++r) {
-    begin_batch(problem, head, out[open[size(r)]].keys, 1, scratch.batch);
-    place(open[size(r)], 0);
-    compute_batch(scratch.batch);
-  }
+  for (int r = 0; r < count; ++r) compute(places.subspan(size(r), 1), out[open[size(r)]].keys, 1);
 }
 
 }  // namespace ringproof::oracle

@@ -49,7 +49,8 @@ struct PackedHead {
   AlignedArray k;           // [4 tiles, D, 16]
   AlignedArray v;           // [64 tiles, stride]
   AlignedArray v_max;       // [tiles, stride] largest magnitude of the column in the tile
-  std::vector<std::uint8_t> key_finite;  // [Nk]
+  AlignedArray v_key_max;   // [64 tiles] largest magnitude of the key's values
+  std::vector<std::uint8_t> key_finite, key_exact;  // [Nk]
   bool all_finite = true;
   bool exact = true;            // every decoded number is the exact one
   bool exact_products = false;  // q k has at most 53 bits
@@ -70,28 +71,39 @@ struct BatchRow {
   double reference = 0;     // m: weights are exp(s - m); the largest score so far
   double score_excess = 0;  // largest part of a score's error beyond 2^-53 |score|
   bool failed = false;      // some bound does not hold: the row's radius is infinite
+  // Of exp(s - m) over keys and sink, for the backward pass.
+  double denominator_hi = 1, denominator_lo = 0, denominator_error = 0;
 };
 
 /// Working memory of one thread: rows that are computed together, block of keys by block of keys. A
 /// block is kBlockTiles tiles; of each tile and row it holds three words of 64 numbers, which are
-/// overwritten as the block proceeds (ScoreWord, WeightWord) and again by the next block.
+/// overwritten as the block proceeds (ScoreWord, WeightWord) and again by the next block, unless
+/// the backward pass needs them.
 struct RowBatch {
   const PackedHead* head = nullptr;
   const ExpTable* table = nullptr;
-  int rows = 0;  // 1, or even: the last may only fill the batch
+  int rows = 0;               // 1, or even: the last may only fill the batch
+  bool keep_weights = false;  // the words of all tiles stay
   std::int64_t first_tile = 0, tiles = 0;
   double softcap = 0;
   BatchRow row[HeadTruth::kRows];
-  AlignedArray q, q_magnitude;        // [D, rows]
-  AlignedArray words;                 // [kBlockTiles, 3, rows, 64]
+  AlignedArray q, q_magnitude;  // [D, rows]
+  AlignedArray words;           // [kBlockTiles or tiles, 3, rows, 64]
+  AlignedArray factors;  // [tiles, 3, rows, 64] derivative of the softcap, if weights are kept
   std::vector<std::uint8_t> visible;  // [tiles, rows, 64]
   AlignedArray mass, mass_error;      // [kBlockTiles, rows] sum of weights; of their error bounds
+  AlignedArray relative_error;        // [tiles, rows] largest one of a weight, if they are kept
   AlignedArray sums;                  // [4, rows, stride] of every column (ColumnSum)
+  AlignedArray seen_max;              // [rows, stride] as v_max, over the keys the row sees
   AlignedArray reference;             // [blocks, rows] the reference of each block's weights
 
   std::int64_t blocks() const { return (tiles + kBlockTiles - 1) / kBlockTiles; }
   double* word(std::int64_t tile, int which, int r) const {
-    return words.data() + ((tile % kBlockTiles * 3 + which) * rows + r) * kTileKeys;
+    const std::int64_t place = keep_weights ? tile : tile % kBlockTiles;
+    return words.data() + ((place * 3 + which) * rows + r) * kTileKeys;
+  }
+  double* factor_word(std::int64_t tile, int which, int r) const {
+    return factors.data() + ((tile * 3 + which) * rows + r) * kTileKeys;
   }
   std::int64_t mass_index(std::int64_t tile, int r) const { return tile % kBlockTiles * rows + r; }
   const std::uint8_t* visible_tile(std::int64_t tile, int r) const {

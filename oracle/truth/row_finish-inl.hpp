@@ -1,5 +1,6 @@
 // From weighted sums to the answer of one row and its radius: quotient, logarithm, probabilities.
 // Lemmas 16 to 19 and Theorem 20 of docs/double_double.md. Included once for every target.
+#include "oracle/truth/scalar_pair.hpp"
 #include "oracle/truth/weight_tile-inl.hpp"
 
 #if defined(RINGPROOF_ROW_FINISH_INL) == defined(HWY_TARGET_TOGGLE)
@@ -14,9 +15,6 @@ namespace ringproof {
 namespace oracle {
 namespace HWY_NAMESPACE {
 
-struct ScalarPair {
-  double hi, lo;
-};
 HWY_INLINE ScalarPair first_lane(Pair x) { return {hn::GetLane(x.hi), hn::GetLane(x.lo)}; }
 HWY_INLINE Pair broadcast(ScalarPair x) { return {broadcast(x.hi), broadcast(x.lo)}; }
 
@@ -133,15 +131,18 @@ HWY_INLINE void probabilities(const RowBatch& batch, int r, double log_denominat
 
 /// Everything of row r that follows from its sums.
 template <bool kTight>
-HWY_NOINLINE void finish_row(const RowBatch& batch, int r) {
-  const BatchRow& row = batch.row[r];
+HWY_NOINLINE void finish_row(RowBatch& batch, int r) {
+  BatchRow& row = batch.row[r];
   RowTruth& truth = *row.truth;
   const auto tiles = static_cast<double>(row.tiles);
   truth.max_score = row.reference;
   truth.score_radius = row.score_excess * bounds::kUpFew;
   const Denominator below = denominator<kTight>(batch, r, tiles);
+  row.denominator_hi = below.value.hi;
+  row.denominator_lo = below.value.lo;
+  row.denominator_error = below.error;
   truth.lse = log_sum_exp(batch, truth.max_score, below);
-  const bool sound = !row.failed && batch.head->exact && below.value.hi >= 0.5 &&
+  const bool sound = !row.failed && below.value.hi >= 0.5 &&
                      below.error <= 0x1p-42 * below.value.hi && std::isfinite(truth.lse.radius);
   if (!sound) {
     const Certified unknown{0, 0, std::numeric_limits<double>::infinity()};

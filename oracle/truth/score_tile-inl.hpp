@@ -30,6 +30,7 @@ struct ScoreConstants {
   double dot_relative;  // of |q.k|, Lemma 7
   double scale_hi, scale_lo, scale_magnitude;
   double softcap;
+  bool with_factor;  // the backward pass needs the derivative of the softcap
 };
 
 HWY_INLINE ScoreConstants score_constants(const RowBatch& batch) {
@@ -48,6 +49,7 @@ HWY_INLINE ScoreConstants score_constants(const RowBatch& batch) {
   constants.scale_lo = head.scale.lo;
   constants.scale_magnitude = std::abs(head.scale.hi) * bounds::kUpFew;
   constants.softcap = batch.softcap;
+  constants.with_factor = batch.softcap > 0 && batch.keep_weights;
   return constants;
 }
 
@@ -56,7 +58,20 @@ struct Score {
   Vec error;
   Vec scaled;  // before softcap and additions
   Vec capped;
+  Pair factor;  // derivative of the softcap, if the constants ask for it
+  Vec factor_error;
 };
+
+/// Lemma 22: 1 - tanh^2, the derivative of the softcap. `tanh_error` bounds the error of `tanh`.
+HWY_INLINE void derive_softcap(Score& score, Pair tanh, Vec tanh_error) {
+  const Pair square = multiply(tanh, tanh);
+  score.factor = add({broadcast(1), hn::Zero(Tag())}, {hn::Neg(square.hi), hn::Neg(square.lo)});
+  // Both the factor and what is computed for it lie in [0, 1], up to rounding.
+  score.factor_error =
+      hn::Min(fused_add(tanh_error, hn::Add(broadcast(2 * bounds::kUpFew), tanh_error),
+                        broadcast(bounds::kFactor)),
+              broadcast(2));
+}
 
 /// scale and softcap (Lemmas 8, 9). `dot_error` bounds the error of `dot`.
 HWY_INLINE Score scaled_score(const ScoreConstants& constants, const ExpTable& table, Pair dot,
@@ -75,6 +90,9 @@ HWY_INLINE Score scaled_score(const ScoreConstants& constants, const ExpTable& t
     const Pair product = multiply(tanh, cap);
     score.value = {hn::Mul(sign, product.hi), hn::Mul(sign, product.lo)};
     score.error = hn::Add(score.error, broadcast(constants.softcap * bounds::kSoftcap));
+    if (constants.with_factor) {
+      derive_softcap(score, tanh, hn::Mul(hn::Div(score.error, cap.hi), broadcast(bounds::kUpFew)));
+    }
   }
   score.capped = score.value.hi;
   return score;
@@ -118,6 +136,11 @@ HWY_INLINE void finish_scores(const RowBatch& batch, const ScoreConstants& const
   const Vec dot_error = hn::Add(hn::Mul(grid_constant(magnitude), broadcast(constants.dot_error)),
                                 hn::Mul(hn::Abs(dot.hi), broadcast(constants.dot_relative)));
   Score score = scaled_score(constants, *batch.table, dot, dot_error);
+  if (constants.with_factor) {
+    store(score.factor.hi, batch.factor_word(tile, 0, r) + at);
+    store(score.factor.lo, batch.factor_word(tile, 1, r) + at);
+    store(score.factor_error, batch.factor_word(tile, 2, r) + at);
+  }
   // Where every product is zero the score is zero exactly, so far.
   score.error = hn::IfThenZeroElse(hn::Eq(magnitude, hn::Zero(Tag())), score.error);
   if (!truth.bias.empty()) {

@@ -40,6 +40,7 @@ struct RowTruth {
   double score_radius =
       0;  // |score[j] - s_j| <= score_radius + 2^-53 |score[j]| for every visible key
   std::vector<double> log_p, p;  // [keys] s_j - L and its exponential; relative error of p <= 2^-40
+                                 // where p >= 2^-990, below that only p < 2^-989 is promised
   double log_p_sink = 0;         // the same for the sink
 
   double max_score = 0;        // M over keys and sink
@@ -52,6 +53,8 @@ struct RowTruth {
 /// threads. Values at places no judged query sees are replaced by 0 if they are not finite.
 class HeadTruth {
  public:
+  /// Throws BadInput beyond the sizes for which the radius is proved: D and Dv at most 2^19, 2^26
+  /// keys.
   HeadTruth(const Problem&, std::int64_t b, std::int64_t kv_head, Precision);
   ~HeadTruth();
   HeadTruth(HeadTruth&&) noexcept;
@@ -70,8 +73,13 @@ class HeadTruth {
   const double* values() const;
   std::int64_t values_stride() const;
 
- private:
+  std::int64_t batch() const;
+  std::int64_t kv_head() const;
+
   struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
   std::unique_ptr<Impl> impl_;
 };
 

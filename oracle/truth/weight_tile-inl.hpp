@@ -41,6 +41,7 @@ HWY_INLINE Vec weight_error(Vec exponent, Vec exponent_error) {
 struct WeightSums {
   Vec mass[kVirtualVectors], error[kVirtualVectors];
   Vec excess, failed;  // largest score excess; not zero where a bound does not hold
+  Vec relative;        // largest relative error of a weight that is kept
 };
 
 /// Checks the bounds of one vector of exponents and gathers what they say about the row.
@@ -81,6 +82,7 @@ HWY_INLINE void weigh(const ExpTable& table, Vec reference, double* high, double
     store(hn::IfThenElse(visible, x.value.hi, nothing), high + at);
     kept_ones[n] = hn::IfThenElseZero(kept, broadcast(1));
     relative_error[n] = weight_error(x.value.hi, x.error);
+    sums.relative = hn::Max(sums.relative, hn::IfThenElseZero(kept, relative_error[n]));
     weight[n] = {hn::Min(hn::Max(x.value.hi, broadcast(bounds::kExpLowest)), broadcast(1)),
                  hn::IfThenElseZero(kept, x.value.lo)};
   }
@@ -106,7 +108,7 @@ HWY_INLINE void copy_to_row(const double* tile, double* out, std::int64_t key, s
 
 /// Weights of one tile of row r; their sum and its error bound go to mass and mass_error (Lemma
 /// 14), s - m and the weights also to log_p and p of the row, where finish_row completes them.
-HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r) {
+inline HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r) {
   BatchRow& row = batch.row[r];
   double* high = batch.word(tile, kScoreHigh, r);
   double* low = batch.word(tile, kScoreLow, r);
@@ -117,7 +119,7 @@ HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r) {
   if (std::memchr(batch.visible_tile(tile, r), 1, kTileKeys) != nullptr) {
     WeightSums sums;
     for (int n = 0; n < kVirtualVectors; ++n) sums.mass[n] = sums.error[n] = hn::Zero(Tag());
-    sums.excess = sums.failed = hn::Zero(Tag());
+    sums.excess = sums.failed = sums.relative = hn::Zero(Tag());
     for (int at = 0; at < kTileKeys; at += kVirtualLanes) {
       weigh(*batch.table, broadcast(row.reference), high + at, low + at, error + at, sums);
     }
@@ -126,6 +128,10 @@ HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r) {
     mass_error = sum_of_lanes(sums.error) * bounds::kUpFew + bounds::kTileUnderflow;
     row.score_excess = std::max(row.score_excess, hn::GetLane(hn::MaxOfLanes(Tag(), sums.excess)));
     row.failed = row.failed || hn::GetLane(hn::MaxOfLanes(Tag(), sums.failed)) != 0;
+    if (batch.keep_weights) {
+      batch.relative_error.data()[tile * batch.rows + r] =
+          hn::GetLane(hn::MaxOfLanes(Tag(), sums.relative));
+    }
   }
   if (row.truth == nullptr) return;
   const std::int64_t key = tile * kTileKeys + row.offset, size = row.truth->keys.size();
@@ -140,26 +146,39 @@ HWY_INLINE double* column_sum(const RowBatch& batch, ColumnSum which, int r) {
   return batch.sums.data() + (which * batch.rows + r) * batch.head->stride;
 }
 
-/// Adds the tile's sums of p v to those of rows [row, row + kRows), for kStep vectors of columns
-/// (Lemmas 15, 16).
+/// What is summed over the keys of a tile: for every row, pairs of weights times rows of numbers.
+struct TileProduct {
+  int rows;
+  const double* high;        // [rows, 64] weights
+  const double* low;         // [rows, 64]
+  const double* mass;        // [rows] upper bounds: sum of |weight|, of their errors
+  const double* mass_error;  // [rows] 0: the row gives the tile no weight
+  std::int64_t columns, stride;
+  const double* values;                     // [64, stride]
+  const double* largest[HeadTruth::kRows];  // [stride] largest magnitude of a column
+  double* sums;                             // [4, rows, stride] (ColumnSum)
+
+  HWY_INLINE double* sum(ColumnSum which, int r) const {
+    return sums + (which * rows + r) * stride;
+  }
+};
+
+/// Adds the tile's sums to those of rows [row, row + kRows), for kStep vectors of columns (Lemmas
+/// 15, 16).
 template <int kRows, int kStep, bool kTight>
-HWY_INLINE void add_columns(const RowBatch& batch, std::int64_t tile, int row,
-                            std::int64_t column) {
+HWY_INLINE void add_columns(const TileProduct& tile, int row, std::int64_t column) {
   constexpr double kLowGrid = 4 * kTileKeys * bounds::kUnit;
-  const PackedHead& head = *batch.head;
-  const std::int64_t stride = head.stride;
-  const double* HWY_RESTRICT v =
-      head.v.data() + (batch.first_tile + tile) * kTileKeys * stride + column;
-  const double* v_max = head.v_max.data() + (batch.first_tile + tile) * stride + column;
-  const double* HWY_RESTRICT weight_high = batch.word(tile, kWeightHigh, row);
-  const double* HWY_RESTRICT weight_low = batch.word(tile, kWeightLow, row);
+  const std::int64_t stride = tile.stride;
+  const double* HWY_RESTRICT v = tile.values + column;
+  const double* HWY_RESTRICT weight_high = tile.high + row * kTileKeys;
+  const double* HWY_RESTRICT weight_low = tile.low + row * kTileKeys;
   Accumulator<kTight> sum[kRows][kStep];
   alignas(64) double grids[kRows * kStep * kVirtualLanes];
   for (int r = 0; r < kRows; ++r) {
-    const Vec mass = broadcast(batch.mass.data()[batch.mass_index(tile, row + r)]);
-    const Vec mass_error = broadcast(batch.mass_error.data()[batch.mass_index(tile, row + r)]);
+    const Vec mass = broadcast(tile.mass[row + r]);
+    const Vec mass_error = broadcast(tile.mass_error[row + r]);
     for (int n = 0; n < kStep; ++n) {
-      const Vec largest = load(v_max + n * kLanes);
+      const Vec largest = load(tile.largest[row + r] + column + n * kLanes);
       // Nothing is added to the magnitude of a column of zeros, or by a tile without weight.
       const Mask none = hn::Eq(hn::Min(largest, mass_error), hn::Zero(Tag()));
       const Vec magnitude =
@@ -168,9 +187,9 @@ HWY_INLINE void add_columns(const RowBatch& batch, std::int64_t tile, int row,
       const Vec grid = grid_constant(magnitude);
       store(grid, grids + (r * kStep + n) * kVirtualLanes);
       sum[r][n].start(grid, kLowGrid);
-      double* total = column_sum(batch, kSumMagnitude, row + r) + column + n * kLanes;
+      double* total = tile.sum(kSumMagnitude, row + r) + column + n * kLanes;
       store(hn::Add(load(total), magnitude), total);
-      total = column_sum(batch, kSumError, row + r) + column + n * kLanes;
+      total = tile.sum(kSumError, row + r) + column + n * kLanes;
       store(hn::Add(load(total), hn::Mul(mass_error, largest)), total);
     }
   }
@@ -188,8 +207,8 @@ HWY_INLINE void add_columns(const RowBatch& batch, std::int64_t tile, int row,
   for (int r = 0; r < kRows; ++r) {
     for (int n = 0; n < kStep; ++n) {
       const Vec grid = load(grids + (r * kStep + n) * kVirtualLanes);
-      double* high = column_sum(batch, kSumHigh, row + r) + column + n * kLanes;
-      double* low = column_sum(batch, kSumLow, row + r) + column + n * kLanes;
+      double* high = tile.sum(kSumHigh, row + r) + column + n * kLanes;
+      double* low = tile.sum(kSumLow, row + r) + column + n * kLanes;
       const Pair total = sum[r][n].add_to({load(high), load(low)}, grid, kLowGrid);
       store(total.hi, high);
       store(total.lo, low);
@@ -199,34 +218,80 @@ HWY_INLINE void add_columns(const RowBatch& batch, std::int64_t tile, int row,
 
 /// add_columns for all rows that give the tile weight.
 template <int kRows, int kStep, bool kTight>
-HWY_NOINLINE void add_columns_of_rows(const RowBatch& batch, std::int64_t tile,
-                                      std::int64_t column) {
-  for (int row = 0; row < batch.rows; row += kRows) {
+HWY_NOINLINE void add_columns_of_rows(const TileProduct& tile, std::int64_t column) {
+  for (int row = 0; row < tile.rows; row += kRows) {
     bool weighs = false;
-    for (int r = row; r < row + kRows; ++r) {
-      weighs = weighs || batch.mass_error.data()[batch.mass_index(tile, r)] != 0;
-    }
-    if (weighs) add_columns<kRows, kStep, kTight>(batch, tile, row, column);
+    for (int r = row; r < row + kRows; ++r) weighs = weighs || tile.mass_error[r] != 0;
+    if (weighs) add_columns<kRows, kStep, kTight>(tile, row, column);
   }
 }
 
-/// Weighted sums of one tile for all columns, the ones included. Columns are the outer loop: their
-/// part of V stays in the nearest cache for all rows.
+/// Sums of one tile for all columns. Columns are the outer loop: their part of the values stays in
+/// the nearest cache for all rows.
+template <int kRows, bool kTight>
+HWY_INLINE void add_product(const TileProduct& tile) {
+  constexpr int kStep = vectors_at_once<kRows, kTight>(4);
+  std::int64_t column = 0;
+  for (; column + (kStep - 1) * kLanes < tile.columns; column += kStep * kLanes) {
+    add_columns_of_rows<kRows, kStep, kTight>(tile, column);
+  }
+  for (; column < tile.columns; column += kLanes) {
+    add_columns_of_rows<kRows, 1, kTight>(tile, column);
+  }
+}
+
+/// The largest magnitude of every column over the keys of a tile that a row sees: the tile's,
+/// unless a key that the row does not see is much larger than those that it sees.
+HWY_INLINE const double* largest_of_seen(const std::uint8_t* visible,         // [64]
+                                         const double* key_max,               // [64]
+                                         const double* tile_max,              // [stride]
+                                         const double* values,                // [64, stride]
+                                         std::int64_t stride, double* own) {  // [stride]
+  if (std::memchr(visible, 0, kTileKeys) == nullptr) return tile_max;
+  if (std::memchr(visible, 1, kTileKeys) == nullptr) return tile_max;
+  double seen = 0, hidden = 0;
+  for (int j = 0; j < kTileKeys; ++j) {
+    double& largest = visible[j] != 0 ? seen : hidden;
+    largest = std::max(largest, key_max[j]);
+  }
+  if (hidden <= 2 * seen) return tile_max;
+  std::fill_n(own, stride, 0.0);
+  for (int j = 0; j < kTileKeys; ++j) {
+    if (visible[j] == 0) continue;
+    for (std::int64_t column = 0; column < stride; column += kLanes) {
+      const Vec value = hn::Abs(load(values + j * stride + column));
+      store(hn::Max(load(own + column), value), own + column);
+    }
+  }
+  return own;
+}
+
+/// Weighted sums of V over one tile, the column of ones included.
 template <int kRows, bool kTight>
 HWY_INLINE void add_tile(const RowBatch& batch, std::int64_t tile) {
-  constexpr int kStep = vectors_at_once<kRows, kTight>(4);
-  const std::int64_t columns = batch.head->value_dim + 1;
-  std::int64_t column = 0;
-  for (; column + (kStep - 1) * kLanes < columns; column += kStep * kLanes) {
-    add_columns_of_rows<kRows, kStep, kTight>(batch, tile, column);
+  const PackedHead& head = *batch.head;
+  const std::int64_t place = batch.first_tile + tile;
+  TileProduct product{batch.rows,
+                      batch.word(tile, kWeightHigh, 0),
+                      batch.word(tile, kWeightLow, 0),
+                      batch.mass.data() + batch.mass_index(tile, 0),
+                      batch.mass_error.data() + batch.mass_index(tile, 0),
+                      head.value_dim + 1,
+                      head.stride,
+                      head.v.data() + place * kTileKeys * head.stride,
+                      {},
+                      batch.sums.data()};
+  for (int r = 0; r < batch.rows; ++r) {
+    product.largest[r] =
+        largest_of_seen(batch.visible_tile(tile, r), head.v_key_max.data() + place * kTileKeys,
+                        head.v_max.data() + place * head.stride, product.values, head.stride,
+                        batch.seen_max.data() + r * head.stride);
   }
-  for (; column < columns; column += kLanes) {
-    add_columns_of_rows<kRows, 1, kTight>(batch, tile, column);
-  }
+  add_product<kRows, kTight>(product);
 }
 
 /// Multiplies the sums of row r by exp(old - new) when a block raises its reference (Lemma 21).
-HWY_NOINLINE void change_reference(const RowBatch& batch, int r, double from, double to) {
+inline HWY_NOINLINE void change_reference(const RowBatch& batch, int r, double from, double to) {
   const Exponent x =
       exponent_of({broadcast(from), hn::Zero(Tag())}, hn::Zero(Tag()), broadcast(to));
   const bool vanishes = !(hn::GetLane(x.value.hi) >= bounds::kExpLowest);
