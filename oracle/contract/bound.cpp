@@ -114,20 +114,15 @@ void bound_row(const Contract& contract, const Problem& problem, const RowTruth&
   if (!truth.not_applicable.empty() || truth.empty()) return;  // decided without a theorem
 
   prepare_truth(truth, s);
-  row_budget(contract, problem, truth, s.row);
+  const std::size_t forms = row_forms(contract, problem, truth, s.row, s.forms);
   const RowKeys& keys = s.row.keys;
   const ValueRows rows{values, stride, keys.index.data(), keys.visible, columns};
-  const auto& merges = contract.partials.merge;
-  const std::size_t forms = s.row.R > 1 ? merges.size() : 1;
-  if (s.forms.size() < forms) s.forms.resize(forms);
   // Which rank the sink belongs to is not declared, so such rows have no known partition.
   const bool ring =
       !keys.has_sink && merge_steps(problem, truth.b, truth.i, truth.keys.first, keys.index.data(),
                                     keys.visible, contract.partials.count, s.ring.step_of_key);
   s.errors.clear();
   for (std::size_t f = 0; f < forms; ++f) {
-    merge_budget(s.row, merges[f], s.forms[f].budget);
-    form_weights(s.row, s.forms[f]);
     s.errors.push_back({&s.forms[f].weights, &s.forms[f].errors});
   }
   column_sums(rows, s.out.data(), s.signs.data(), s.errors, s.range, s.virtual_column);

@@ -36,11 +36,6 @@ FunctionalSums functional_sums(const RowBudget& row, const FormSums& form, const
   return sums;
 }
 
-double functional_bound(const RowBudget& row, const FormSums& form, const FunctionalSums& sums) {
-  const LeftOut nothing{.denominator = form.denominator};
-  return functional_bound_without(row, form, sums, nothing, sums.y, sums.magnitude);
-}
-
 LeftOut left_out(const RowBudget& row, const FormSums& form, double weight) {
   LeftOut result;
   result.weight = weight;
@@ -52,14 +47,20 @@ LeftOut left_out(const RowBudget& row, const FormSums& form, double weight) {
   return result;
 }
 
-double functional_bound_without(const RowBudget& row, const FormSums& form,
-                                const FunctionalSums& sums, const LeftOut& left, double y,
-                                double magnitude) {
+namespace {
+
+AfterDivision after_division(const RowBudget& row) {
+  const OutputRounding rounding = output_rounding(row.contract->out);
+  return {hat(rounding.u), rounding.eta};
+}
+
+double functional_error(const RowBudget& row, const FormSums& form, const FunctionalSums& sums,
+                        const LeftOut& left, double y, double magnitude,
+                        const AfterDivision& after) {
   const double D = left.denominator;
   if (!(D > 0)) return HUGE_VAL;
   const MergeBudget& budget = form.budget;
   const KeyWeights& weights = form.weights;
-  const OutputRounding rounding = output_rounding(row.contract->out);
   const double extra = left.extra * (sums.largest + magnitude);
   const double error = sums.error + weights.common_sum * std::fabs(y - sums.y) +
                        weights.denominator_sum * std::fabs(y);
@@ -74,9 +75,27 @@ double functional_bound_without(const RowBudget& row, const FormSums& form,
       left.factor * (of_values + of_denominator * magnitude + sums.weight * of_columns);
   const double S_O = magnitude + (left.factor * absolute + extra) / D + lost;
   const double U = of_values + of_denominator * std::fabs(y) + sums.weight * of_columns;
-  return (left.factor * error + extra) / D + std::expm1(budget.division + hat(rounding.u)) * S_O +
-         left.factor * (U + std::exp(hat(rounding.u)) * sums.underflow) +
-         sums.weight * rounding.eta;
+  return (left.factor * error + extra) / D + std::expm1(budget.division + after.budget) * S_O +
+         left.factor * (U + std::exp(after.budget) * sums.underflow) +
+         sums.weight * after.underflow;
+}
+
+}  // namespace
+
+double functional_bound(const RowBudget& row, const FormSums& form, const FunctionalSums& sums,
+                        const AfterDivision& after) {
+  const LeftOut nothing{.denominator = form.denominator};
+  return functional_error(row, form, sums, nothing, sums.y, sums.magnitude, after);
+}
+
+double functional_bound(const RowBudget& row, const FormSums& form, const FunctionalSums& sums) {
+  return functional_bound(row, form, sums, after_division(row));
+}
+
+double functional_bound_without(const RowBudget& row, const FormSums& form,
+                                const FunctionalSums& sums, const LeftOut& left, double y,
+                                double magnitude) {
+  return functional_error(row, form, sums, left, y, magnitude, after_division(row));
 }
 
 }  // namespace ringproof::oracle

@@ -23,6 +23,15 @@ FunctionalSums functional_sums(const RowBudget&, const FormSums&, const ColumnRa
                                const VirtualColumn&, const double* g, const double* out,
                                std::int64_t columns);
 
+/// What follows the division: a log budget, and an underflow of each column.
+struct AfterDivision {
+  double budget;
+  double underflow;
+};
+
+/// (26) with everything after the division.
+double functional_bound(const RowBudget&, const FormSums&, const FunctionalSums&,
+                        const AfterDivision&);
 /// (26), with the rounding of the output.
 double functional_bound(const RowBudget&, const FormSums&, const FunctionalSums&);
 

@@ -8,12 +8,6 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// |scale|, or an upper bound of the real number 1/sqrt(D).
-double scale_of(const Problem& problem) {
-  if (problem.spec.scale) return std::fabs(*problem.spec.scale);
-  return (1 + 0x1p-50) / std::sqrt(static_cast<double>(problem.head_dim));
-}
-
 /// The hoisted parts of (4).
 void dot_budget(const Contract& c, const Problem& problem, bool temperature, ScoreBudget& out) {
   const double softmax_hat = hat(c.softmax.u);
@@ -180,6 +174,11 @@ void sum_budgets(const Contract& c, RowBudget& b) {
 }
 
 }  // namespace
+
+double scale_of(const Problem& problem) {
+  if (problem.spec.scale) return std::fabs(*problem.spec.scale);
+  return (1 + 0x1p-50) / std::sqrt(static_cast<double>(problem.head_dim));
+}
 
 bool constant_is_temperature(const RowKeys& keys) {
   return !keys.has_softcap && !keys.has_bias && !keys.has_alibi;

@@ -39,6 +39,9 @@ struct RowBudget {
 /// that.
 bool constant_is_temperature(const RowKeys&);
 
+/// |scale|, or an upper bound of the real number 1/sqrt(D).
+double scale_of(const Problem&);
+
 /// Fills `budget` from the truth of one row. Precondition: the row has a key or a sink.
 void row_budget(const Contract&, const Problem&, const RowTruth&, RowBudget& budget);
 

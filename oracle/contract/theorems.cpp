@@ -8,11 +8,6 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// ln of 1 + above, or -ln of 1 - below, whichever is larger: r of (25).
-double log_ratio(double above, double below) {
-  return below < 1 ? std::max(std::log1p(above), -std::log1p(-below)) : HUGE_VAL;
-}
-
 double lse_from(const RowBudget& row, const MergeBudget& budget, double ratio, double log_sum) {
   const Contract& c = *row.contract;
   const double L = std::fabs(row.L);
@@ -33,6 +28,10 @@ double lse_from(const RowBudget& row, const MergeBudget& budget, double ratio, d
 
 }  // namespace
 
+double log_ratio(double above, double below) {
+  return below < 1 ? std::max(std::log1p(above), -std::log1p(-below)) : HUGE_VAL;
+}
+
 double largest_magnitude(const RowBudget& row, const ColumnRange& range, std::int64_t column) {
   const auto c = static_cast<std::size_t>(column);
   return row.keys.visible == 0 ? 0.0 : std::max(range.largest[c], -range.smallest[c]);
@@ -40,6 +39,19 @@ double largest_magnitude(const RowBudget& row, const ColumnRange& range, std::in
 
 double evaluation_underflow(const RowBudget& row, double largest_value) {
   return row.n * 0x1p-1021 * largest_value;
+}
+
+std::size_t row_forms(const Contract& contract, const Problem& problem, const RowTruth& truth,
+                      RowBudget& row, std::vector<FormSums>& forms) {
+  row_budget(contract, problem, truth, row);
+  const auto& merges = contract.partials.merge;
+  const std::size_t count = row.R > 1 ? merges.size() : 1;
+  if (forms.size() < count) forms.resize(count);
+  for (std::size_t f = 0; f < count; ++f) {
+    merge_budget(row, merges[f], forms[f].budget);
+    form_weights(row, forms[f]);
+  }
+  return count;
 }
 
 void form_weights(const RowBudget& row, FormSums& sums) {

@@ -16,6 +16,9 @@ struct FormSums {
   double denominator = 0;  // D
 };
 
+/// Budgets of the row under every merge form of the contract; returns how many there are.
+std::size_t row_forms(const Contract&, const Problem&, const RowTruth&, RowBudget&,
+                      std::vector<FormSums>&);
 /// Fills the weights and D. column_sums() comes between the two.
 void form_weights(const RowBudget&, FormSums&);
 /// Adds the sink to the errors. `out` is the truth, [Dv].
@@ -30,6 +33,8 @@ double final_underflow(const RowBudget&, const MergeBudget&, const ColumnRange&,
 double column_bound(const RowBudget&, const FormSums&, const ColumnRange&, double out,
                     std::int64_t column);
 
+/// ln of 1 + above, or -ln of 1 - below, whichever is larger: r of (25).
+double log_ratio(double above, double below);
 /// Lam of (25).
 double lse_bound(const RowBudget&, const MergeBudget&);
 /// Lam_max of (42): what (25) gives if averages over the keys are replaced by maxima.

@@ -1,0 +1,333 @@
+// The bounds of one row's gradients: probabilities, D, then the sums over its keys
+// (backward_bound.hpp).
+#include "oracle/contract/backward_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "oracle/contract/assumptions.hpp"
+#include "oracle/contract/delta_error.hpp"
+
+namespace ringproof::oracle {
+
+namespace {
+
+/// Covers the rounding of this evaluation: terms of one sign, at most 2^20 of them.
+constexpr double kInflation = 1 + 0x1p-30;
+/// Beyond this a budget saturates and the bound is infinite.
+constexpr double kLargest = 0x1p800;
+
+struct Scratch {
+  RowBudget row;
+  std::vector<FormSums> forms;
+  std::size_t form_count = 0;
+  ExactProbabilities exact;
+  Probabilities used, other;
+  GradientKeys keys;
+  DeltaScratch delta;
+  std::vector<double> out;                           // [Dv]
+  std::vector<double> signed_sum, weighted, extent;  // [D] sums over the keys
+};
+
+bool isolated(const Contract& c) { return c.backward.mode == BackwardMode::isolated; }
+bool may_recompute(const Contract& c) {
+  return isolated(c) || c.backward.p_from != ProbabilityFrom::stored;
+}
+bool may_store(const Contract& c) {
+  return !isolated(c) && c.backward.p_from != ProbabilityFrom::recompute;
+}
+
+/// Lam of (25) over the merges of the contract: the LSE that the forward pass hands over.
+double stored_lse_error(const Scratch& s) {
+  double largest = 0;
+  for (std::size_t f = 0; f < s.form_count; ++f) {
+    largest = std::max(largest, lse_bound(s.row, s.forms[f].budget));
+  }
+  return largest * kInflation;
+}
+
+/// The hoisted parts of dP and of the softcap's derivative. (27a), (29)
+void product_budget(const Contract& c, const Problem& problem, const BackwardHead& head,
+                    const RowGradients& row, GradientBudget& out) {
+  const Contract::Backward& b = c.backward;
+  const double Gd = gamma(b.dp_acc, Terms::contiguous(problem.value_dim)) + hat(c.inputs.load_u_v) +
+                    hat(c.inputs.load_u_do);
+  const double Sd = sum_of_hats(b.dp_store), us = hat(c.softmax.u);
+  double factors = 2 * static_cast<double>(problem.value_dim);
+  for (std::size_t k = 0; k < row.dout.size(); ++k) {  // a factor read as zero loses the other one
+    factors += std::fabs(row.dout[k]) + std::max(head.range.largest[k], -head.range.smallest[k]);
+  }
+  out.dp_dot = std::exp(Sd) * std::expm1(Gd);
+  out.dp_relative = std::expm1(Sd);
+  out.dp_underflow = std::exp(Sd) * (std::exp(Gd) * factors * b.dp_eta +
+                                     static_cast<double>(b.dp_store.size()) * b.dp_store_eta);
+  out.dp_radius = row.dp_radius;
+  out.cap = problem.spec.softcap;
+  out.cap_square = std::exp(4 * us);
+  out.cap_relative = std::expm1(4 * us);
+  out.cap_difference = std::expm1(us) + 0x1p-50;  // the truth rounds f
+  out.cap_underflow = 2 * std::exp(us) * b.dp_eta;
+}
+
+/// The hoisted parts of dS and dq. (29), (32)
+void score_gradient_budget(const Contract& c, const Problem& problem, const RowBudget& row,
+                           GradientSum& query, GradientBudget& out) {
+  const Contract::Backward& b = c.backward;
+  const double us = row.softmax_hat;
+  out.product = 2 * us + hat(b.ds_u) + (out.cap > 0 ? us : 0.0);
+  out.grow_product = std::exp(out.product);
+  out.underflow = b.dp_eta;
+  out.cast_underflow = b.ds_eta * (1 + static_cast<double>(b.grad_store.size()));
+  out.scale_roundings = b.grad_scale_roundings;
+  query = query_gradient_sum(c, problem, row.terms);
+  out.after_query = query.budget + scale_budget(c) + hat(c.inputs.load_u);
+  out.grow_after_query = std::exp(out.after_query);
+  out.scale = scale_of(problem);
+  out.scale_or_one = std::max(1.0, out.scale);
+}
+
+/// Which probabilities and which D the contract allows, and the largest of their budgets.
+/// (27)-(28a), (34)
+double used_probabilities(const Contract& c, const BackwardHead& head,
+                          const RowGradients& gradients, Scratch& s) {
+  const std::int64_t count = s.row.keys.count;
+  const bool of_products = !isolated(c) && c.backward.D_from != DFrom::out;
+  bool first = true;
+  double error = 0;
+  const auto joined = [&](double from_products) {
+    if (of_products) error = std::max(error, from_products);
+    if (!first) join(s.used, s.other, count);
+    if (first) std::swap(s.used, s.other);
+    first = false;
+  };
+  if (may_recompute(c)) {
+    const double lse_error = isolated(c) ? 0.0 : stored_lse_error(s);
+    recomputed_probabilities(s.row, s.exact, lse_error, s.other);
+    joined(of_products
+               ? delta_error_from_recomputed(s.row, s.exact, s.other, s.keys, gradients.D, s.delta)
+               : 0.0);
+  }
+  for (std::size_t f = 0; f < s.form_count && may_store(c); ++f) {
+    stored_probabilities(s.row, s.forms[f], s.other);
+    joined(of_products ? delta_error_from_stored(s.row, s.forms[f], s.exact, s.other, s.keys,
+                                                 gradients.D, s.delta)
+                       : 0.0);
+  }
+  if (isolated(c)) return delta_error_from_given(s.row, gradients, s.out.data());
+  for (std::size_t f = 0; f < s.form_count && c.backward.D_from != DFrom::p_dp; ++f) {
+    error = std::max(error, delta_error_from_out(s.row, s.forms[f], head.range, s.keys, gradients,
+                                                 s.out.data(), s.delta));
+  }
+  return error;
+}
+
+/// One rounding of D - dL, and the truth's own radius. (27a)
+void delta_budget(const Contract& c, const RowGradients& row, double error, GradientBudget& out) {
+  const double us = hat(c.softmax.u);
+  out.delta = row.D - row.dlse;
+  out.delta_radius = row.D_radius;
+  const double before = error + row.D_radius + row.dp_radius;
+  out.delta_error = before + std::expm1(us) * (std::fabs(out.delta) + before) + c.backward.D_eta;
+}
+
+/// H1 of the backward pass: no product and no dS leaves its format.
+std::string failed_gradient_assumption(const Contract& c, const BackwardHead& head,
+                                       const GradientBudget& budget, const Scratch& s) {
+  const Contract::Backward& b = c.backward;
+  double dp = 0, ds = 0, sum = 0;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
+    dp = std::max(dp, s.keys.abs_dp[k] + s.keys.product_error[k]);
+    ds = std::max(ds, s.keys.query_magnitude[k]);
+    sum += s.keys.query_magnitude[k];
+  }
+  double largest_dp = largest_of_format(c.softmax.u, b.dp_eta);
+  for (const double u : b.dp_store) {
+    largest_dp = std::min(largest_dp, largest_of_format(u, b.dp_store_eta));
+  }
+  if (!(dp + std::fabs(budget.delta) <= largest_dp)) return "H1: dP may overflow";
+  const double largest_ds = largest_of_format(b.ds_u > 0 ? b.ds_u : c.softmax.u, b.ds_eta);
+  if (!(ds * budget.scale_or_one <= largest_ds)) return "H1: dS may overflow";
+  if (!(sum * budget.scale_or_one * head.largest_key <=
+        largest_of_format(b.ring.acc_u, b.grad_eta)))
+    return "H1: a sum of gradients may overflow";
+  return {};
+}
+
+/// (32)
+void bound_queries(const BackwardHead& head, const Problem& problem, const RowTruth& truth,
+                   const RowGradients& gradients, const GradientBudget& budget,
+                   const GradientSum& query, Scratch& s, RowGradientBound& bound) {
+  const std::int64_t D = problem.head_dim;
+  const RowKeys& keys = s.row.keys;
+  for (auto* array : {&s.signed_sum, &s.weighted, &s.extent}) {
+    fit(*array, D + kPadding);
+    std::fill_n(array->begin(), D, 0.0);
+  }
+  const ValueRows rows{head.keys + truth.keys.first * head.keys_stride, head.keys_stride,
+                       keys.index.data(), keys.visible, D};
+  add_signed_sums(rows, s.keys.signed_weight.data(), s.keys.query_weight.data(),
+                  s.keys.signed_weight.data(), 0, keys.visible,
+                  {s.signed_sum.data(), s.weighted.data(), s.extent.data()});
+  double magnitude = 0;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(keys.visible); ++k) {
+    magnitude += s.keys.query_magnitude[k];
+  }
+  const double lost = budget.scale_or_one * budget.grow_after_query *
+                      (query.underflow + s.row.contract->backward.grad_eta * magnitude);
+  const double of_delta = budget.scale * budget.grow_common * budget.delta_error;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(D); ++c) {
+    const double kbar = std::fabs(s.signed_sum[c]) + 0x1p-30 * s.extent[c];
+    const double dq = std::fabs(gradients.dq[c].hi) + gradients.dq[c].radius;
+    bound.dq[c] = s.weighted[c] + of_delta * kbar + std::expm1(budget.common) * dq + lost;
+  }
+}
+
+/// The row's addend of (33). A stored probability of the sink shares the casts of the other keys.
+double bound_sink(const Contract& c, const Problem& problem, const GradientBudget& budget,
+                  const Scratch& s, const RowGradients& gradients) {
+  const auto k = static_cast<std::size_t>(s.row.keys.visible);
+  const GradientSum sum = sink_gradient_sum(c, problem);
+  const double casts =
+      may_store(c) ? hat(c.backward.ds_u) + sum_of_hats(c.backward.grad_store) : 0.0;
+  const double Y = s.used.in_ds[k] + budget.common + s.row.softmax_hat + casts + sum.budget;
+  const double p = s.exact.p[k], delta = std::fabs(budget.delta) + gradients.D_radius;
+  const double grown = Y < 1 ? p * std::expm1(Y) : std::exp(std::min(s.exact.log_p[k] + Y, 700.0));
+  const double lost = s.used.lost_ds[k] * std::exp(std::min(Y, 700.0));
+  const double rows = static_cast<double>(problem.batches * problem.queries);
+  const double underflow =
+      2 * c.backward.grad_eta + (casts > 0 ? c.backward.ds_eta : 0.0) + sum.underflow / rows;
+  return grown * delta + (p + grown + lost) * budget.delta_error + lost * delta +
+         std::exp(std::min(sum.budget + casts, 700.0)) * underflow;
+}
+
+/// p t, stored or added up where the bias is broadcast.
+void bound_bias(const Contract& c, const Problem& problem, const GradientBudget& budget,
+                const Scratch& s, RowGradientBound& bound) {
+  const GradientSum sum = bias_gradient_sum(c, problem);
+  const double after = sum.budget + sum_of_hats(c.backward.grad_store);
+  for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
+    const double value = s.exact.p[k] * (std::fabs(s.keys.dp[k] - budget.delta) + budget.dp_radius +
+                                         budget.delta_radius);
+    const double summed = sum.budget > 0 ? 2 * c.backward.grad_eta + sum.underflow : 0.0;
+    bound.dbias[static_cast<std::size_t>(s.row.keys.index[k])] =
+        std::exp(after) * (s.keys.bias[k] + summed) + std::expm1(after) * value;
+  }
+}
+
+/// Nothing is known of this row.
+void leave_unbounded(const RowTruth& truth, const RowGradients& gradients, Scratch& s,
+                     RowGradientBound& bound, GradientBoundSums* sums) {
+  std::fill(bound.dq.begin(), bound.dq.end(), HUGE_VAL);
+  for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
+    if (!bound.dbias.empty()) bound.dbias[static_cast<std::size_t>(s.row.keys.index[k])] = HUGE_VAL;
+    s.keys.of_query[k] = s.keys.of_upstream[k] = HUGE_VAL;
+  }
+  if (truth.has_sink) bound.dsink = HUGE_VAL;
+  if (sums != nullptr) {
+    sums->add({truth.keys.first, s.row.keys.visible, s.row.keys.index.data(),
+               s.keys.of_query.data(), s.keys.of_upstream.data(), s.keys.query_magnitude.data(),
+               s.keys.upstream_magnitude.data(), gradients.q.data(), gradients.dout.data()});
+  }
+}
+
+void inflate(RowGradientBound& bound, const RowTruth& truth) {
+  const auto close = [&](double& value) {
+    if (std::isnan(value)) {
+      throw std::runtime_error("oracle error: a gradient's bound is not a number (batch " +
+                               std::to_string(truth.b) + ", head " + std::to_string(truth.h) +
+                               ", query " + std::to_string(truth.i) + ")");
+    }
+    value = value < kLargest ? value * kInflation : HUGE_VAL;
+  };
+  std::for_each(bound.dq.begin(), bound.dq.end(), close);
+  std::for_each(bound.dbias.begin(), bound.dbias.end(), close);
+  close(bound.dsink);
+}
+
+}  // namespace
+
+BackwardHead::BackwardHead(const Problem& problem, const double* k, std::int64_t k_stride,
+                           const double* v, std::int64_t v_stride)
+    : keys(k), keys_stride(k_stride), values(v), values_stride(v_stride) {
+  const auto columns = static_cast<std::size_t>(problem.value_dim);
+  range.sum.assign(columns + kPadding, 0);
+  range.abs_sum.assign(columns + kPadding, 0);
+  range.largest.assign(columns + kPadding, 0);
+  range.smallest.assign(columns + kPadding, 0);
+  for (std::int64_t j = 0; j < problem.keys; ++j) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double x = values[j * values_stride + static_cast<std::int64_t>(c)];
+      range.abs_sum[c] += std::fabs(x);
+      range.largest[c] = std::max(range.largest[c], x);
+      range.smallest[c] = std::min(range.smallest[c], x);
+    }
+    for (std::int64_t d = 0; d < problem.head_dim; ++d) {
+      largest_key = std::max(largest_key, std::fabs(keys[j * keys_stride + d]));
+    }
+  }
+}
+
+void bound_row_backward(const Contract& contract, const Problem& problem, const GivenForward& given,
+                        const BackwardHead& head, const RowTruth& truth,
+                        const RowGradients& gradients, RowGradientBound& bound,
+                        GradientBoundSums* sums) {
+  thread_local Scratch scratch;
+  Scratch& s = scratch;
+  bound.not_applicable =
+      truth.not_applicable.empty() ? gradients.not_applicable : truth.not_applicable;
+  bound.dq.assign(static_cast<std::size_t>(problem.head_dim), 0.0);
+  bound.dbias.assign(problem.bias ? static_cast<std::size_t>(truth.keys.size()) : 0, 0.0);
+  bound.dsink = 0;
+  if (!bound.not_applicable.empty() || truth.empty()) return;
+
+  s.form_count = row_forms(contract, problem, truth, s.row, s.forms);
+  bound.not_applicable = failed_assumption(s.row, problem, truth, head.range, problem.value_dim);
+  if (!bound.not_applicable.empty()) return;
+  const auto columns = static_cast<std::size_t>(problem.value_dim);
+  fit(s.out, problem.value_dim + kPadding);
+  for (std::size_t c = 0; c < columns; ++c) {
+    s.out[c] = given.isolated()
+                   ? given.out.at(truth.b, truth.h, truth.i, static_cast<std::int64_t>(c))
+                   : truth.out[c].hi;
+  }
+  if (isolated(contract)) {
+    s.exact.take_given(s.row.keys, truth, gradients);
+  } else {
+    s.exact.take(s.row.keys, truth);
+  }
+  s.keys.gather(s.row.keys, gradients);
+  GradientBudget budget;
+  GradientSum query;
+  product_budget(contract, problem, head, gradients, budget);
+  gradient_errors(budget, s.row.keys, s.keys);
+  score_gradient_budget(contract, problem, s.row, query, budget);
+  delta_budget(contract, gradients, used_probabilities(contract, head, gradients, s), budget);
+  budget.common = s.used.common;
+  budget.grow_common = std::exp(budget.common);
+  if (!(budget.grow_common < kLargest) || !(budget.delta_error < kLargest)) {
+    return leave_unbounded(truth, gradients, s, bound, sums);
+  }
+  KeyShares shares{};
+  if (sums != nullptr) {
+    const GradientShape& shape = sums->shape();
+    shares = {shape.relative_query() + truth.keys.first,
+              shape.relative_upstream() + truth.keys.first,
+              shape.budget_upstream() + truth.keys.first};
+  }
+  gradient_weights(budget, s.row.keys, s.exact, s.used, sums != nullptr ? &shares : nullptr,
+                   s.keys);
+  bound.not_applicable = failed_gradient_assumption(contract, head, budget, s);
+  if (!bound.not_applicable.empty()) return;
+  bound_queries(head, problem, truth, gradients, budget, query, s, bound);
+  if (truth.has_sink) bound.dsink = bound_sink(contract, problem, budget, s, gradients);
+  if (problem.bias) bound_bias(contract, problem, budget, s, bound);
+  inflate(bound, truth);
+  if (sums != nullptr) {
+    sums->add({truth.keys.first, s.row.keys.visible, s.row.keys.index.data(),
+               s.keys.of_query.data(), s.keys.of_upstream.data(), s.keys.query_magnitude.data(),
+               s.keys.upstream_magnitude.data(), gradients.q.data(), gradients.dout.data()});
+  }
+}
+
+}  // namespace ringproof::oracle
