@@ -1,0 +1,102 @@
+// The ring between devices: right and bit for bit the same under many orders of streams and ranks.
+#include <cstring>
+
+#include "tests/support/catch.hpp"
+#include "tests/unit/cuda/device_runs.hpp"
+
+using namespace ringproof;
+using cuda::Element;
+using cuda_host::Order;
+using reference::Index;
+using reference::Layout;
+using reference::RingPlan;
+
+namespace {
+
+test::CaseDescription ring_case() {
+  test::CaseDescription description;
+  description.queries = description.keys = 45;
+  description.head_dim = description.value_dim = 16;
+  description.causal = 1, description.seed = 3;
+  return description;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "C11: rings of 1, 2, 3, 4 and 8 devices give one answer under 50 orders of streams each") {
+  const test::DeviceCase device(ring_case(), Element::bf16);
+  const cuda::Kernel& kernel = cuda::best_kernel(Element::bf16);
+  const Layout layouts[] = {Layout::contiguous, Layout::zigzag, Layout::striped};
+  for (const Index ranks : {1, 2, 3, 4, 8}) {
+    for (const Layout layout : layouts) {
+      const RingPlan plan{ranks, layout, reference::Direction::down};
+      const oracle::Report report = device.judge(kernel, plan);
+      INFO(ranks << " ranks");
+      CHECK(report.verdict == oracle::Verdict::pass);
+    }
+    reference::Answer<float> first;
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      const Order order = seed == 1 ? Order::lazy : seed == 2 ? Order::eager : Order::random;
+      const test::WithRanks options({order, seed, seed % 2 == 0, true});
+      reference::Trace trace;
+      auto answer =
+          device.run(kernel, {ranks, layouts[ranks % 3], reference::Direction::down}, trace);
+      if (seed == 1) first = answer;
+      INFO(ranks << " ranks, seed " << seed);
+      CHECK(std::memcmp(first.out.data(), answer.out.data(), answer.out.size() * 4) == 0);
+      CHECK(std::memcmp(first.lse.data(), answer.lse.data(), answer.lse.size() * 4) == 0);
+    }
+  }
+}
+
+TEST_CASE("C19: rings pass the judge where ranks own nothing, and both ways round") {
+  test::CaseDescription description = ring_case();
+  description.queries = 3, description.keys = 5;
+  const test::DeviceCase small(description, Element::fp16);
+  for (const cuda::Kernel& kernel : cuda::ladder()) {
+    for (const auto direction : {reference::Direction::down, reference::Direction::up}) {
+      const oracle::Report report = small.judge(kernel, {8, Layout::zigzag, direction});
+      INFO(kernel.number);
+      CHECK(report.verdict == oracle::Verdict::pass);
+    }
+  }
+}
+
+TEST_CASE("C5: the trace of the devices is the schedule: blocks, neighbours and bytes") {
+  const Index P = 4;
+  const test::DeviceCase device(ring_case(), Element::bf16);
+  reference::Trace trace;
+  device.run(*cuda::find_kernel("01"), {P, Layout::striped, reference::Direction::up}, trace);
+  Index computed = 0, posted = 0, waited = 0;
+  for (const reference::TraceEvent& event : trace) {
+    const Index step = event.step;
+    const Index held = reference::block_at(step, event.rank, P, reference::Direction::up);
+    computed += event.action == reference::Action::compute;
+    posted += event.action == reference::Action::post;
+    waited += event.action == reference::Action::wait;
+    if (event.action == reference::Action::wait) {
+      CHECK(event.peer == (event.rank + 1) % P);
+      CHECK(event.block == reference::block_at(step + 1, event.rank, P, reference::Direction::up));
+    } else {
+      CHECK(event.block == held);
+    }
+    if (event.action != reference::Action::post) continue;
+    CHECK(event.peer == (event.rank + P - 1) % P);
+    const reference::Sharding keys{Layout::striped, 45, P};
+    CHECK(event.bytes == 2 * reference::row_count(keys, held) * 32 * 2);  // k and v, padded, bf16
+  }
+  CHECK(computed == P * P);
+  CHECK(posted == P * (P - 1));
+  CHECK(waited == P * (P - 1));
+}
+
+TEST_CASE("a ring that is refused leaves no trace of itself: heads too wide, a type not taken") {
+  test::CaseDescription description = ring_case();
+  description.head_dim = 130;
+  const test::DeviceCase wide(description, Element::bf16);
+  reference::Trace trace;
+  CHECK_THROWS(wide.run(*cuda::find_kernel("01"), {}, trace));
+  const test::DeviceCase single(ring_case(), Element::fp32);
+  CHECK_THROWS(single.run(*cuda::find_kernel("05"), {}, trace));
+}
