@@ -1,0 +1,163 @@
+// Audits in words: one report, and the table of the public rules.
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "oracle/audit/audit.hpp"
+#include "oracle/generate/suite.hpp"
+
+namespace ringproof::oracle {
+namespace {
+
+std::string number(double value) {
+  if (std::isinf(value)) return "inf";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+struct ByClass {
+  int forms = 0, accepted = 0;
+  double least = HUGE_VAL;  // smallest ratio
+};
+
+std::map<std::string, ByClass> by_class(const AuditReport& report) {
+  std::map<std::string, ByClass> classes;
+  for (const Finding& finding : report.findings) {
+    ByClass& one = classes[finding.id];
+    ++one.forms;
+    one.accepted += finding.accepted;
+    one.least = std::min(one.least, finding.ratio);
+  }
+  return classes;
+}
+
+std::string inputs_in_words(const Rule& rule) {
+  const Recipe& r = rule.inputs.recipe;
+  const char* kinds[] = {"normal", "uniform [0, 1)", "normal, clamped to [-1, 1]"};
+  std::string words =
+      std::string(name(r.dtype)) + " " + kinds[static_cast<std::size_t>(rule.inputs.distribution)];
+  if (rule.inputs.factor != 1) words += " times " + number(rule.inputs.factor);
+  words += ", " + std::to_string(r.queries) + " × " + std::to_string(r.keys) + ", D " +
+           std::to_string(r.head_dim);
+  if (r.spec.causal != Causal::none) words += ", causal";
+  if (rule.inputs.ranks > 1) words += ", " + std::to_string(rule.inputs.ranks) + " ranks";
+  return words;
+}
+
+std::string condition_in_words(const Comparison& one) {
+  switch (one.kind) {
+    case Comparison::Kind::close: {
+      std::string words = "atol " + number(one.atol) + ", rtol " + number(one.rtol);
+      if (one.fraction > 0) words += ", but for " + number(100 * one.fraction) + " %";
+      return words;
+    }
+    case Comparison::Kind::error_ratio:
+      return number(one.factor) + " × the error of an eager run" +
+             (one.atol > 0 ? " + " + number(one.atol) : "");
+    case Comparison::Kind::cosine:
+      return "1 − cosine at most " + number(one.limit);
+    case Comparison::Kind::rmse:
+      return "RMSE at most " + number(one.limit);
+    case Comparison::Kind::nmse:
+      break;
+  }
+  return "NMSE at most " + number(one.limit);
+}
+
+std::string rule_in_words(const Rule& rule) {
+  std::string words;
+  for (const auto& [kind, comparisons] : rule.compares) {
+    for (const Comparison& one : comparisons) {
+      words +=
+          (words.empty() ? "" : "; ") + std::string(name(kind)) + ": " + condition_in_words(one);
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string to_text(const AuditReport& report) {
+  std::string text = report.rule + ": " + std::to_string(report.rows) + " of " +
+                     std::to_string(report.rows_total) +
+                     " rows; the ratio is measured over allowed\n";
+  const auto line = [&](const Finding& finding) {
+    text += std::string("  ") + (finding.accepted ? "accepts " : "refuses ") + finding.words +
+            ": ratio " + number(finding.ratio) + "\n";
+  };
+  line(report.exact);
+  for (const Finding& finding : report.made_up) line(finding);
+  for (const auto& [id, one] : by_class(report)) {
+    text += "  " + id + ": accepts " + std::to_string(one.accepted) + " of " +
+            std::to_string(one.forms) + " forms, smallest ratio " + number(one.least) + "\n";
+  }
+  for (const Finding& finding : report.findings) {
+    if (finding.accepted)
+      text +=
+          "    " + finding.id + ": " + finding.words + ": ratio " + number(finding.ratio) + "\n";
+  }
+  return text;
+}
+
+namespace {
+
+/// "  HEAD: words", broken between words at 100 columns, continued under the words.
+std::string wrapped(const std::string& head, const std::string& words) {
+  constexpr std::size_t kColumns = 100;
+  std::string text, line = "  " + head + ":";
+  for (std::size_t first = 0; first < words.size();) {
+    const std::size_t last = std::min(words.find(' ', first), words.size());
+    if (line.size() + 1 + last - first > kColumns) {
+      text += line + "\n";
+      line = "   ";
+    }
+    line += " " + words.substr(first, last - first);
+    first = last + 1;
+  }
+  return text + line + "\n";
+}
+
+/// One rule of the table.
+std::string entry(const Rule& rule, const AuditReport& report) {
+  std::string in_full, in_part, refused, made_up;
+  for (const auto& [id, one] : by_class(report)) {
+    std::string& to = one.accepted == 0 ? refused : one.accepted == one.forms ? in_full : in_part;
+    to += (to.empty() ? "" : ", ") + id;
+    if (one.accepted > 0 && one.accepted < one.forms) {
+      to += " " + std::to_string(one.accepted) + "/" + std::to_string(one.forms);
+    }
+    if (one.accepted == 0) to += " (" + number(one.least) + ")";
+  }
+  for (const Finding& one : report.made_up) {
+    made_up +=
+        (made_up.empty() ? "" : ", ") + one.words + (one.accepted ? ": accepted" : ": refused");
+    made_up += " (" + number(one.ratio) + ")";
+  }
+  const auto or_none = [](const std::string& words) { return words.empty() ? "none" : words; };
+  std::string text = rule.name + "\n";
+  text += wrapped("condition", rule_in_words(rule));
+  text += wrapped("inputs", inputs_in_words(rule));
+  text += wrapped("accepts in full", or_none(in_full));
+  text += wrapped("accepts in part", or_none(in_part));
+  text += wrapped("refuses", or_none(refused));
+  text += wrapped("made up", made_up);
+  if (!report.exact.accepted) text += wrapped("exact answer, rounded", "refused");
+  return text;
+}
+
+}  // namespace
+
+std::string audit_table(const AuditOptions& options) {
+  std::string table;
+  for (const Rule& rule : public_rules()) {
+    const GeneratedCase inputs = rule_inputs(rule, 1);
+    const Contract contract =
+        read_contract(contracts_of(inputs.recipe.dtype).front(), inputs.recipe.spec);
+    const Case problem = inputs.as_case();
+    table += (table.empty() ? "" : "\n") + entry(rule, audit(problem, contract, rule, options));
+  }
+  return table;
+}
+
+}  // namespace ringproof::oracle
