@@ -1,6 +1,7 @@
 // Contract and file of an answer (answer_file.hpp).
 #include "reference/cli/answer_file.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -132,7 +133,8 @@ std::string contract_for(const CaseInput& input, Index ranks, Pass pass, const s
                      : type == DType::f16  ? "fp16-io"
                                            : "fp32";
   if (!base.empty()) name = base;
-  if (ranks > 1) name += "-ring";
+  // "-ring" stands between the preset and its variants: fp32-simd-ring+ftz.
+  if (ranks > 1) name.insert(std::min(name.find('+'), name.size()), "-ring");
 
   // A factor is multiplied in when an element is loaded: one rounding, or an underflow to a
   // subnormal number, which then meets a whole component of the other vector.

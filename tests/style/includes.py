@@ -10,7 +10,7 @@ INCLUDE = re.compile(r'\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
 
 # Headers by library; what matches nothing here must be a file of this project or a standard header.
 LIBRARIES = [
-    ("posix", r"(?:sys/.*|unistd|fcntl|pthread|poll|spawn)(?:\.h)?"),
+    ("posix", r"(?:sys/.*|unistd|fcntl|pthread|poll|signal|spawn)(?:\.h)?"),
     ("processor", r"(?:[a-z]?mmintrin|cpuid)\.h"),
     ("multiprecision", r"boost/.*|mpfi(?:_io)?\.h|mpfr\.h|gmp\.h"),
     ("highway", r"hwy/.*"),
@@ -40,6 +40,7 @@ ALLOWED = {
     "reference/main.cpp": TOOLS | {"std", "reference/", "oracle/case/"},
     "reference/cli/": TOOLS | {"std", "reference/", "oracle/case/"},
     "mpi/": {"std", "mpi/", "reference/", "mpi", "highway"},
+    "mpi/cli/": TOOLS | {"std", "posix", "mpi/", "reference/", "mpi", "oracle/case/"},
     "mpi/main.cpp": TOOLS | {"std", "mpi/", "reference/", "mpi", "oracle/case/"},
     "mpi/check_main.cpp": TOOLS | {"std", "mpi/", "oracle/", "mpi"},
     "cuda/": {"std", "cuda/", "reference/", "cuda"},

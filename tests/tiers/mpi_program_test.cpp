@@ -1,0 +1,195 @@
+// ringproof-mpi between real processes: the same files as the reference, to the byte, and what it
+// says and leaves behind when something goes wrong on one rank.
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/catch.hpp"
+#include "tests/tiers/case_description.hpp"
+#include "tests/tiers/judged.hpp"
+
+using namespace ringproof;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Outcome {
+  int status;
+  double seconds;
+  std::string text;  // standard output and standard error
+};
+
+Outcome shell(const std::string& command) {
+  const auto begin = std::chrono::steady_clock::now();
+  FILE* pipe = popen(("( " + command + " ) 2>&1 < /dev/null").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Outcome outcome{};
+  std::array<char, 4096> buffer;
+  while (const std::size_t size = fread(buffer.data(), 1, buffer.size(), pipe)) {
+    outcome.text.append(buffer.data(), size);
+  }
+  outcome.status = WEXITSTATUS(pclose(pipe));
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return outcome;
+}
+
+const std::string kMpirun = RINGPROOF_MPIRUN, kProgram = RINGPROOF_MPI_PROGRAM;
+
+Outcome mpi_run(int ranks, const std::string& arguments) {
+  return shell(kMpirun + " -n " + std::to_string(ranks) + " " + kProgram + " " + arguments);
+}
+
+std::string content(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct Place {
+  test::TemporaryFolder folder;
+  std::string problem = folder.file("problem.safetensors"), out = folder.file("out.safetensors");
+
+  explicit Place(std::int64_t rows = 19) {
+    test::CaseDescription description;
+    description.group = 2, description.queries = description.keys = rows;
+    description.head_dim = 6, description.value_dim = 5, description.causal = 1;
+    description.sinks = true, description.bias = 2, description.upstream = 3;
+    description.seed = 1;
+    test::write_case_file(description, problem);
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("C19: between processes the scalar tile writes the reference's file, byte for byte") {
+  const Place place;
+  const std::string reference = place.folder.file("reference.safetensors");
+  for (const int ranks : {1, 3, 4}) {
+    for (const char* layout : {"contiguous", "zigzag", "striped"}) {
+      const std::string options = place.problem + " --backward --layout " + layout;
+      const Outcome expected = shell(std::string(RINGPROOF_REFERENCE_PROGRAM) + " " + options +
+                                     " --ranks " + std::to_string(ranks) + " -o " + reference);
+      INFO(expected.text);
+      REQUIRE(expected.status == 0);
+      const std::string debug = ranks == 3 ? " --debug-transport 7" : "";
+      const Outcome outcome = mpi_run(ranks, options + debug + " --tile scalar -o " + place.out);
+      INFO(outcome.text);
+      REQUIRE(outcome.status == 0);
+      CHECK(content(place.out) == content(reference));
+    }
+  }
+  CHECK(place.files() == 3);
+}
+
+TEST_CASE("C19: more ranks than rows, and the vector tile: answers that pass without a flag") {
+  const Place place(5);
+  const Outcome outcome = mpi_run(7, place.problem + " -o " + place.out);
+  INFO(outcome.text);
+  REQUIRE(outcome.status == 0);
+  CHECK(contains(outcome.text, "ring: 7 ranks"));
+  CHECK(test::judge_file(place.out).find(oracle::AnswerKind::out)->tally.failed == 0);
+}
+
+TEST_CASE("C8: the trace of the processes: posted before, waited for after the arithmetic") {
+  const Place place;
+  const std::string trace_path = place.folder.file("trace.jsonl");
+  const Outcome outcome =
+      mpi_run(3, place.problem + " --layout striped -o " + place.out + " --trace " + trace_path);
+  INFO(outcome.text);
+  REQUIRE(outcome.status == 0);
+  std::ifstream stream(trace_path);
+  const reference::Trace trace = reference::read_trace(stream);
+  std::array<int, 3> next{};
+  using reference::Action;
+  const Action expected[] = {Action::post,    Action::compute, Action::wait,   Action::post,
+                             Action::compute, Action::wait,    Action::compute};
+  for (const auto& event : trace) {
+    REQUIRE(next[event.rank] < 7);
+    CHECK(event.action == expected[next[event.rank]++]);
+  }
+  CHECK(next == std::array<int, 3>{7, 7, 7});
+}
+
+TEST_CASE("ringproof-mpi: bad usage and bad input end with status 2, one message and no file") {
+  const Place place;
+  std::ofstream(place.folder.file("text")) << "no tensors here";
+  const std::size_t before = place.files();
+  const std::pair<std::string, std::string> cases[] = {
+      {place.problem, "needed"},
+      {place.problem + " -o " + place.out + " --layout spiral", "--layout"},
+      {place.folder.file("absent") + " -o " + place.out, "absent"},
+      {place.folder.file("text") + " -o " + place.out, "text"},
+      {place.problem + " -o " + place.problem, "is the input"},
+      {place.problem + " -o " + place.folder.file("no/such/folder"), "no/such/folder"},
+      {place.problem + " -o " + place.folder.path().string(), "directory"},
+  };
+  for (const auto& [arguments, word] : cases) {
+    const Outcome outcome = mpi_run(2, arguments);
+    INFO(arguments << "\n" << outcome.text);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.text, word));
+    CHECK(place.files() == before);
+  }
+}
+
+TEST_CASE("A rank that reads another case, or a truncated one, is named, and nothing is written") {
+  const Place place;
+  const std::string other = place.folder.file("other.safetensors");
+  const auto mixed = [&] {
+    return shell(kMpirun + " -n 2 " + kProgram + " " + place.problem + " -o " + place.out +
+                 " : -n 1 " + kProgram + " " + other + " -o " + place.out);
+  };
+  std::string bytes = content(place.problem);
+  bytes[bytes.size() - 5] ^= 1;  // one number of one tensor
+  std::ofstream(other, std::ios::binary) << bytes;
+  const Outcome different = mixed();
+  INFO(different.text);
+  CHECK(different.status == 2);
+  CHECK(contains(different.text, "rank 2: "));
+  CHECK(contains(different.text, "another case"));
+
+  std::ofstream(other, std::ios::binary) << bytes.substr(0, bytes.size() - 16);
+  const Outcome truncated = mixed();
+  INFO(truncated.text);
+  CHECK(truncated.status == 2);
+  CHECK(contains(truncated.text, "rank 2: "));
+  CHECK(contains(truncated.text, "other.safetensors"));
+  CHECK(place.files() == 2);
+}
+
+TEST_CASE("A rank that cannot write its rows is named, and no part of the answer is left") {
+  const Place place(400);
+  // The limit on the size of files bites one rank where a full disk would.
+  const Outcome outcome = shell(kMpirun + " -n 1 " + kProgram + " " + place.problem + " -o " +
+                                place.out + " : -n 1 sh -c 'ulimit -f 4; exec " + kProgram + " " +
+                                place.problem + " -o " + place.out + "'");
+  INFO(outcome.text);
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.text, "rank 1: "));
+  CHECK(contains(outcome.text, "cannot be written"));
+  CHECK(place.files() == 1);
+}
+
+TEST_CASE("A rank that is killed ends the job within ten seconds, by name, leaving nothing") {
+  const Place place(3000);
+  const std::string run = kProgram + " " + place.problem + " --tile scalar -o " + place.out;
+  const Outcome outcome = shell(kMpirun + " -n 1 " + run +
+                                " : -n 1 sh -c '(sleep 0.5; kill -9 $$) & exec " + run + "'");
+  INFO(outcome.text);
+  CHECK(outcome.status != 0);
+  CHECK(outcome.seconds < 10);
+  CHECK(contains(outcome.text, "rank 1"));
+  CHECK(contains(outcome.text, "Killed"));
+  CHECK(place.files() == 1);
+}
