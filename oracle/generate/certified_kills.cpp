@@ -47,24 +47,12 @@ Answers lse_answers(const Expected& natural, const Contract& contract) {
 
 bool is_finite(const Box& box) { return std::isfinite(box.low) && std::isfinite(box.high); }
 
-/// Distance of the centres over the sum of the half widths; more than 1 iff disjoint.
-double margin_of(const Box& a, const Box& b) {
-  if (a.low == b.low && a.high == b.high) return 0;
-  const bool disjoint = a.high < b.low || b.high < a.low;
-  if (!is_finite(a) || !is_finite(b)) return disjoint ? kInfinity : 0;
-  const double centres = std::abs((a.low / 2 + a.high / 2) - (b.low / 2 + b.high / 2));
-  const double widths = (a.high / 2 - a.low / 2) + (b.high / 2 - b.low / 2);
-  const double margin = widths > 0 ? centres / widths : kInfinity;
-  // The division rounds; the comparison above does not.
-  return disjoint ? std::max(margin, std::nextafter(1.0, 2.0)) : std::min(margin, 1.0);
-}
-
 /// (37) for one element: above 1 if no number is in both sets.
 double margin_of(const Answers& truth, const Answers& mutant) {
   using Kind = Expected::Kind;
   if (truth.kind == Kind::anything || mutant.kind == Kind::anything) return 0;
   if (truth.kind == Kind::ball && mutant.kind == Kind::ball) {
-    return margin_of(truth.box, mutant.box);
+    return box_margin(truth.box, mutant.box);
   }
   if (truth.kind == Kind::nan) return mutant.kind == Kind::ball ? kInfinity : 0;
   if (truth.kind != Kind::ball) return 0;
@@ -258,6 +246,17 @@ nlohmann::json to_json(const Certificate& certificate) {
 }
 
 }  // namespace
+
+double box_margin(const Box& a, const Box& b) {
+  if (a.low == b.low && a.high == b.high) return 0;
+  const bool disjoint = a.high < b.low || b.high < a.low;
+  if (!is_finite(a) || !is_finite(b)) return disjoint ? kInfinity : 0;
+  const double centres = std::abs((a.low / 2 + a.high / 2) - (b.low / 2 + b.high / 2));
+  const double widths = (a.high / 2 - a.low / 2) + (b.high / 2 - b.low / 2);
+  const double margin = widths > 0 ? centres / widths : kInfinity;
+  // The division rounds; the comparison above does not.
+  return disjoint ? std::max(margin, std::nextafter(1.0, 2.0)) : std::min(margin, 1.0);
+}
 
 std::vector<FormOutcome> certified_kills(const GeneratedCase& generated, const Contract& contract,
                                          const WantsForm& wants) {

@@ -25,6 +25,9 @@ struct Certificate {
   double margin = 0;  // distance of the centres over the sum of the half widths: above 1
 };
 
+/// Distance of the centres over the sum of the half widths: more than 1 iff the boxes are disjoint.
+double box_margin(const Box&, const Box&);
+
 /// One form of a class on one case.
 struct FormOutcome {
   std::string id, words;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "oracle/generate/certified_kills.hpp"
+#include "oracle/generate/gradient_kills.hpp"
 #include "oracle/generate/notes.hpp"
 #include "oracle/generate/suite.hpp"
 
@@ -24,7 +25,11 @@ void score_cases(const std::vector<Recipe>& recipes, const ScoreOptions& options
     };
     const GeneratedCase generated = generate(recipe, options.seed);
     const Contract contract = read_contract(score.contract, recipe.spec);
-    for (const FormOutcome& outcome : certified_kills(generated, contract, wants)) {
+    std::vector<FormOutcome> outcomes = certified_kills(generated, contract, wants);
+    for (FormOutcome& one : gradient_kills(generated, contract, wants)) {
+      outcomes.push_back(std::move(one));
+    }
+    for (const FormOutcome& outcome : outcomes) {
       FormScore& form = score.classes[outcome.id][outcome.words];
       form.killed = form.killed || outcome.kill.has_value();
       form.differs = form.differs || outcome.differs || outcome.kill.has_value();
@@ -89,7 +94,7 @@ std::vector<ContractScore> mutation_score(std::string_view name, const ScoreOpti
   std::vector<ContractScore> scores;
   std::vector<std::vector<Recipe>> cases;
   for (const Recipe& recipe : recipes) {
-    const std::string contract = contracts_of(recipe.dtype).back();
+    const std::string contract = contracts_of(recipe).back();
     const auto place = std::find_if(scores.begin(), scores.end(), [&](const ContractScore& one) {
       return one.contract == contract;
     });
@@ -133,8 +138,8 @@ std::vector<ContractScore> mutation_score(std::string_view name, const ScoreOpti
 std::string to_text(const std::vector<ContractScore>& scores) {
   std::string text;
   for (const ContractScore& score : scores) add_contract(score, text);
-  text += "classes that are no other function of the inputs, and cannot be certified:\n";
-  for (const auto& [id, why] : notes().at("not functions").items()) {
+  text += "classes without certificates, and why:\n";
+  for (const auto& [id, why] : notes().at("without certificates").items()) {
     text += "  " + id + ": " + why.get<std::string>() + "\n";
   }
   return text;

@@ -11,6 +11,9 @@ namespace {
 constexpr std::array kTypes{DType::bf16, DType::f16,     DType::f32,
                             DType::bf16, DType::f8_e4m3, DType::f64};
 
+/// From here on one long sum in any order leaves no power.
+constexpr std::int64_t kLongRow = 8192;
+
 std::string lower(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) {
@@ -146,6 +149,14 @@ std::vector<std::string> contracts_of(DType type) {
     default:
       return {"bf16-flash", "bf16-ring4"};
   }
+}
+
+std::vector<std::string> contracts_of(const Recipe& recipe) {
+  if (recipe.keys < kLongRow || recipe.dtype != DType::bf16) return contracts_of(recipe.dtype);
+  constexpr std::int64_t kRanks = 8;
+  const std::string blocks = "+block128+acc128";
+  return {"bf16-flash" + blocks, "bf16-ring" + std::to_string(kRanks) + blocks + "+keys" +
+                                     std::to_string((recipe.keys + kRanks - 1) / kRanks)};
 }
 
 }  // namespace ringproof::oracle

@@ -19,5 +19,8 @@ std::vector<Recipe> suite(std::string_view name);
 /// The presets whose kernels read inputs of this type: the contracts that certificates name. The
 /// stricter contracts of a preset are covered by it.
 std::vector<std::string> contracts_of(DType);
+/// The same for a case, loosest last. Long rows have power only under contracts that say how sums
+/// are blocked and how long partial results are.
+std::vector<std::string> contracts_of(const Recipe&);
 
 }  // namespace ringproof::oracle

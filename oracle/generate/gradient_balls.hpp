@@ -1,0 +1,30 @@
+// The exact gradients of a small problem with the bounds of a contract, element by element. Private
+// to gradient_kills.cpp; judging answers goes row by row and keeps nothing (oracle/judge).
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "oracle/case/problem.hpp"
+#include "oracle/contract/contract.hpp"
+#include "oracle/truth/backward.hpp"
+
+namespace ringproof::oracle {
+
+/// One element: the exact value lies in the ball, a conforming kernel within `bound` of it before
+/// the last rounding. An infinite bound: nothing is known here.
+struct GradientBall {
+  Certified exact;
+  double bound = 0;
+};
+
+struct GradientBalls {
+  std::vector<GradientBall> dq;  // [B, H, Nq, D]
+  std::vector<GradientBall> dk;  // [B, Hkv, Nk, D]
+  std::vector<GradientBall> dv;  // [B, Hkv, Nk, Dv]
+  std::vector<double> row_term;  // [B, H, Nq] D_i = dout_i . out_i, rounded
+};
+
+GradientBalls gradient_balls(const Problem&, const Upstream&, const Contract&);
+
+}  // namespace ringproof::oracle
