@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <initializer_list>
 #include <limits>
@@ -14,6 +16,7 @@
 #include "oracle/case/assemble.hpp"
 #include "oracle/case/error.hpp"
 #include "oracle/judge/check.hpp"
+#include "oracle/judge/gradient_truth.hpp"
 #include "oracle/judge/truth_tensors.hpp"
 #include "oracle/report/report.hpp"
 
@@ -52,17 +55,37 @@ int guarded(char* message, std::size_t message_size, const Body& body) noexcept 
   return RINGPROOF_FAILURE;
 }
 
-/// A caller's struct, whatever later version it was compiled against. Throws BadInput if it is
-/// older than the first version or was never initialised.
+/// Bytes of each struct in the first header of this version of the interface.
 template <class Struct>
-const Struct& require_struct(const Struct* given, const char* what) {
+constexpr std::size_t kFirstSize = sizeof(Struct);
+template <>
+constexpr std::size_t kFirstSize<ringproof_problem> = offsetof(ringproof_problem, dout);
+template <>
+constexpr std::size_t kFirstSize<ringproof_answer> = offsetof(ringproof_answer, dq);
+template <>
+constexpr std::size_t kFirstSize<ringproof_options> = offsetof(ringproof_options, probabilistic);
+template <>
+constexpr std::size_t kFirstSize<ringproof_result> = offsetof(ringproof_result, dq);
+
+/// Throws BadInput for a struct that is older than the first header or was never initialised.
+template <class Struct>
+std::size_t require_size(const Struct* given, const char* what) {
   if (given == nullptr) throw BadInput(std::string(what) + ": is a null pointer");
-  if (given->struct_size < sizeof(Struct)) {
+  if (given->struct_size < kFirstSize<Struct>) {
     throw BadInput(std::string(what) + ": struct_size is " + std::to_string(given->struct_size) +
-                   ", at least " + std::to_string(sizeof(Struct)) +
+                   ", at least " + std::to_string(kFirstSize<Struct>) +
                    " is needed (was it initialised?)");
   }
-  return *given;
+  return std::min<std::size_t>(given->struct_size, sizeof(Struct));
+}
+
+/// A caller's struct in today's form: what a caller of an earlier header lacks is zero.
+template <class Struct>
+Struct read_struct(const Struct* given, const char* what) {
+  const std::size_t size = require_size(given, what);
+  Struct full{};
+  std::memcpy(&full, given, size);
+  return full;
 }
 
 DType dtype_of(const ringproof_dtype& type, const std::string& tensor) {
@@ -173,7 +196,7 @@ Case case_of(const ringproof_problem& p, const ringproof_answer* answer) {
                                                {"dlse", p.dlse}});
   Source answers{"answer", {}};
   if (answer != nullptr) {
-    const ringproof_answer& given = require_struct(answer, "answer");
+    const ringproof_answer given = read_struct(answer, "answer");
     answers = source_of("answer", {{"out", given.out},
                                    {"lse", given.lse},
                                    {"dq", given.dq},
@@ -188,7 +211,7 @@ Case case_of(const ringproof_problem& p, const ringproof_answer* answer) {
 CheckOptions options_of(const ringproof_options* given) {
   CheckOptions options;
   if (given == nullptr) return options;
-  const ringproof_options& from = require_struct(given, "options");
+  const ringproof_options from = read_struct(given, "options");
   if (from.threads < 0 || from.threads > 1024)
     throw BadInput("options: threads is not in 0 .. 1024");
   if (from.rows < 0) throw BadInput("options: rows is negative");
@@ -201,6 +224,7 @@ CheckOptions options_of(const ringproof_options* given) {
   options.seed = from.seed;
   if (from.power > 0) options.power = from.power;
   if (digits) options.bits = static_cast<unsigned>(from.precision);
+  options.probabilistic = from.probabilistic != 0;
   options.walk.precision = from.precision == 1 ? Precision::tight : Precision::fast;
   options.walk.threads = from.threads;
   return options;
@@ -243,6 +267,16 @@ void fill(const Report& report, ringproof_result& result) {
   result.mean_pass = share(tally.mean);
   result.twice_pass = share(tally.twice);
   put_message(report.contract_hash, result.contract_hash, sizeof result.contract_hash);
+  const auto gradient = [&](AnswerKind kind, ringproof_tensor_result& tensor, double& gain) {
+    const AnswerReport* answer = report.find(kind);
+    fill(answer, tensor);
+    gain = answer == nullptr ? std::numeric_limits<double>::infinity() : answer->tally.gain;
+  };
+  gradient(AnswerKind::dq, result.dq, result.dq_gain);
+  gradient(AnswerKind::dk, result.dk, result.dk_gain);
+  gradient(AnswerKind::dv, result.dv, result.dv_gain);
+  gradient(AnswerKind::dbias, result.dbias, result.dbias_gain);
+  gradient(AnswerKind::dsinks, result.dsinks, result.dsinks_gain);
 }
 
 }  // namespace
@@ -259,13 +293,16 @@ int ringproof_check(const ringproof_problem* problem, const ringproof_answer* an
                     const char* contract, const ringproof_options* options,
                     ringproof_result* result, char* message, size_t message_size) {
   return guarded(message, message_size, [&] {
-    require_struct(answer, "answer");
-    require_struct(static_cast<const ringproof_result*>(result), "result");
+    require_size(answer, "answer");
+    const std::size_t result_size =
+        require_size(static_cast<const ringproof_result*>(result), "result");
     if (contract == nullptr) throw BadInput("contract: is a null pointer");
-    const Case input = case_of(require_struct(problem, "problem"), answer);
+    const Case input = case_of(read_struct(problem, "problem"), answer);
     const Contract terms = read_contract(contract, input.problem.spec);
     const Report report = check(input, terms, options_of(options));
-    fill(report, *result);
+    ringproof_result full = read_struct(static_cast<const ringproof_result*>(result), "result");
+    fill(report, full);
+    std::memcpy(result, &full, result_size);
     put_message(to_text(report, ""), message, message_size);
   });
 }
@@ -274,7 +311,7 @@ int ringproof_truth(const ringproof_problem* problem, const ringproof_options* o
                     double* out_lo, double* out_hi, double* lse_lo, double* lse_hi, char* message,
                     size_t message_size) {
   return guarded(message, message_size, [&] {
-    const Case input = case_of(require_struct(problem, "problem"), nullptr);
+    const Case input = case_of(read_struct(problem, "problem"), nullptr);
     const CheckOptions terms = options_of(options);
     const LseBase base = input.problem.spec.lse_base.value_or(LseBase::e);
     const TruthTensors truth = truth_tensors(input.problem, base, terms.bits, terms.walk);
@@ -285,6 +322,29 @@ int ringproof_truth(const ringproof_problem* problem, const ringproof_options* o
     copy(truth.out.hi, out_hi);
     copy(truth.lse.lo, lse_lo);
     copy(truth.lse.hi, lse_hi);
+    put_message("", message, message_size);
+  });
+}
+
+int ringproof_truth_gradients(const ringproof_problem* problem, const ringproof_options* options,
+                              const ringproof_gradient_intervals* intervals, char* message,
+                              size_t message_size) {
+  return guarded(message, message_size, [&] {
+    const Case input = case_of(read_struct(problem, "problem"), nullptr);
+    const ringproof_gradient_intervals to = read_struct(intervals, "intervals");
+    if (!input.dout && !input.dlse) throw BadInput("problem: a gradient needs dout or dlse");
+    const CheckOptions terms = options_of(options);
+    const GradientTensors truth =
+        gradient_tensors(input.problem, {input.dout, input.dlse, {}}, terms.bits, terms.walk);
+    const auto copy = [](const IntervalTensor& from, double* lo, double* hi) {
+      if (lo != nullptr) std::copy(from.lo.begin(), from.lo.end(), lo);
+      if (hi != nullptr) std::copy(from.hi.begin(), from.hi.end(), hi);
+    };
+    copy(truth.dq, to.dq_lo, to.dq_hi);
+    copy(truth.dk, to.dk_lo, to.dk_hi);
+    copy(truth.dv, to.dv_lo, to.dv_hi);
+    copy(truth.dbias, to.dbias_lo, to.dbias_hi);
+    copy(truth.dsinks, to.dsinks_lo, to.dsinks_hi);
     put_message("", message, message_size);
   });
 }

@@ -34,7 +34,10 @@
 extern "C" {
 #endif
 
-/* Grows only when a struct changes other than by fields at its end. */
+/* Grows only when a struct changes other than by fields at its end. A caller compiled against an
+ * earlier header of the same version passes shorter structs, and what they lack counts as absent.
+ * Added within version 1: upstream gradients and gradients, in problem, answer and result; the
+ * probabilistic level; ringproof_truth_gradients(). */
 #define RINGPROOF_ABI_VERSION 1u
 
 /* ---- Status of a call ---- */
@@ -133,11 +136,13 @@ typedef struct ringproof_answer {
 typedef struct ringproof_options {
   uint32_t struct_size;
   int32_t threads; /* 0: as many as the machine has */
-  int64_t rows;    /* sampled query rows; 0: all */
+  int64_t rows;    /* sampled query rows (keys, for dk and dv); 0: all */
   uint64_t seed;
-  double power;      /* a gain error of this size must be detectable; 0: no demand */
-  int32_t precision; /* 0 fast, 1 tight, 64 to 65536: digits of interval arithmetic */
-  int32_t reserved;  /* 0 */
+  double power;          /* a gain error of this size must be detectable; 0: no demand */
+  int32_t precision;     /* 0 fast, 1 tight, 64 to 65536: digits of interval arithmetic */
+  int32_t reserved;      /* 0 */
+  int32_t probabilistic; /* not 0: also the level that can say RINGPROOF_SUSPECT */
+  int32_t reserved_too;  /* 0 */
 } ringproof_options;
 
 /* ---- A kernel under the property suite ---- */
@@ -148,6 +153,7 @@ typedef int (*ringproof_candidate)(const ringproof_problem*, ringproof_answer*);
 #define RINGPROOF_CANDIDATE_V1 "ringproof_candidate_v1"
 
 /* ---- The result ---- */
+/* Of dk and dv, h is the KV head and i the key; of dbias, c is the key; of dsinks, h is the head. */
 typedef struct ringproof_element {
   int64_t b, h, i, c; /* c is 0 for the LSE */
   double answer, exact;
@@ -174,6 +180,8 @@ typedef struct ringproof_result {
   double zeros_pass, mean_pass,
       twice_pass;         /* share of elements of out where it would pass; NaN: no such element */
   char contract_hash[16]; /* 12 hex digits and NUL */
+  ringproof_tensor_result dq, dk, dv, dbias, dsinks;
+  double dq_gain, dk_gain, dv_gain, dbias_gain, dsinks_gain; /* as gain, of out */
 } ringproof_result;
 
 /* ---- Functions ---- */
@@ -196,6 +204,19 @@ RINGPROOF_API int ringproof_truth(const ringproof_problem* problem,
                                   const ringproof_options* options, double* out_lo, double* out_hi,
                                   double* lse_lo, double* lse_hi, char* message,
                                   size_t message_size);
+
+/* The same for the gradients: dq, dk, dv as their inputs; dbias [b, h, q, k] with 1 where the bias
+ * is broadcast; dsinks [H]. */
+typedef struct ringproof_gradient_intervals {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  double *dq_lo, *dq_hi, *dk_lo, *dk_hi, *dv_lo, *dv_hi, *dbias_lo, *dbias_hi, *dsinks_lo,
+      *dsinks_hi; /* each may be NULL */
+} ringproof_gradient_intervals;
+RINGPROOF_API int ringproof_truth_gradients(const ringproof_problem* problem,
+                                            const ringproof_options* options,
+                                            const ringproof_gradient_intervals* intervals,
+                                            char* message, size_t message_size);
 
 /* The 12 hex digits that name a contract, and NUL. */
 RINGPROOF_API int ringproof_contract_hash(const char* contract, char hash[13], char* message,
@@ -230,6 +251,11 @@ static inline void ringproof_answer_init(ringproof_answer* answer) {
 static inline void ringproof_options_init(ringproof_options* options) {
   memset(options, 0, sizeof *options);
   options->struct_size = (uint32_t)sizeof *options;
+}
+
+static inline void ringproof_gradient_intervals_init(ringproof_gradient_intervals* intervals) {
+  memset(intervals, 0, sizeof *intervals);
+  intervals->struct_size = (uint32_t)sizeof *intervals;
 }
 
 static inline void ringproof_result_init(ringproof_result* result) {

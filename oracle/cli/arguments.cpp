@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "oracle/case/error.hpp"
 #include "oracle/case/mapped_file.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr unsigned kLeastBits = 64, kMostPrecisionBits = 65536;
 constexpr int kMostThreads = 1024;
+constexpr double kLongestBudget = 1e6;
 constexpr std::size_t kLargestContract = 1 << 20;
 
 AnswerKind answer_kind(const std::string& option, const std::string& word) {
@@ -31,6 +33,34 @@ std::vector<AnswerKind> answer_kinds(const std::string& option, const std::strin
     first = comma + 1;
   }
   return kinds;
+}
+
+/// The file, or the case files in a folder, by name.
+std::vector<std::string> files_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".safetensors") files.push_back(at->path().string());
+  }
+  if (error) throw BadInput(path + ": " + error.message());
+  if (files.empty()) throw BadInput(path + ": holds no case file (*.safetensors)");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// "90", "90s", "1.5m" or "1h" in seconds.
+double seconds(const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (error != std::errc() || factor == 0 || !(number > 0) || !(number < kLongestBudget)) {
+    throw BadInput("--budget: \"" + text + "\" is no time (10, 10s, 5m, 1h)");
+  }
+  return number * factor;
 }
 
 }  // namespace
@@ -70,7 +100,9 @@ std::vector<std::vector<std::string>> CaseArguments::cases() const {
   if (all.empty()) throw BadInput("no case file is named");
   if (joined) return {all};
   std::vector<std::vector<std::string>> cases;
-  for (const std::string& file : all) cases.push_back({file});
+  for (const std::string& file : all) {
+    for (std::string& one : files_of(file)) cases.push_back({std::move(one)});
+  }
   return cases;
 }
 
@@ -135,34 +167,41 @@ void CheckArguments::add_to(CLI::App& app) {
   app.add_option("--rows", rows, "judge K sampled query rows")
       ->check(CLI::PositiveNumber)
       ->type_name("K");
+  app.add_flag("--edges-first", edges_first, "K rows in the order of --budget, not a sample");
+  app.add_option_function<std::string>(
+         "--budget", [this](const std::string& text) { budget = seconds(text); },
+         "judge rows until this time is spent, edges of tiles, documents and ranks first")
+      ->type_name("T[s|m|h]");
   app.add_option("--seed", seed, "seed of the sample")->type_name("S")->capture_default_str();
   app.add_option("--power", power, "a gain error of G must be detectable")
       ->check(CLI::PositiveNumber)
       ->type_name("G");
+  app.add_flag("--probabilistic", probabilistic, "also the level that can say SUSPECT");
+}
+
+CheckArguments CheckArguments::with_rows(std::int64_t rows_judged) const {
+  CheckArguments same = *this;
+  same.budget.reset();
+  same.rows = rows_judged;
+  same.edges_first = true;
+  return same;
 }
 
 CheckOptions CheckArguments::options(const TruthArguments& truth) const {
+  if (budget && rows) throw BadInput("--budget and --rows exclude each other");
+  if (edges_first && !rows) throw BadInput("--edges-first needs --rows");
   CheckOptions options;
+  options.edges_first = edges_first;
+  options.budget = budget;
   options.only = answer_kinds("--only", only);
   options.require = answer_kinds("--require", require);
   options.rows = rows;
   options.seed = seed;
   options.power = power;
+  options.probabilistic = probabilistic;
   options.bits = truth.bits();
   options.walk = truth.walk();
   return options;
-}
-
-void ReservedOptions::add(CLI::App& app, const std::string& name) {
-  options_.push_back(app.add_option(name)->expected(0, 1)->description("reserved")->group(""));
-}
-
-void ReservedOptions::refuse() const {
-  for (const CLI::Option* option : options_) {
-    if (option->count() > 0) {
-      throw BadInput(option->get_name() + ": reserved, not supported yet");
-    }
-  }
 }
 
 std::string shell_word(const std::string& word) {
@@ -192,6 +231,7 @@ std::string repeat_command(const std::string& verb, const std::vector<std::strin
   if (!check.require.empty()) add("--require", check.require);
   if (check.rows) {
     add("--rows", std::to_string(*check.rows));
+    if (check.edges_first) command += " --edges-first";
     add("--seed", std::to_string(check.seed));
   }
   if (check.power) {
@@ -199,6 +239,7 @@ std::string repeat_command(const std::string& verb, const std::vector<std::strin
     const auto end = std::to_chars(text, text + sizeof text, *check.power).ptr;
     add("--power", std::string(text, end));
   }
+  if (check.probabilistic) command += " --probabilistic";
   if (truth.precision != "fast") add("--precision", truth.precision);
   return command;
 }

@@ -44,22 +44,16 @@ struct TruthArguments {
 struct CheckArguments {
   std::string only, require;  // words separated by commas
   std::optional<std::int64_t> rows;
+  bool edges_first = false;
+  std::optional<double> budget;  // seconds
   std::uint64_t seed = 0;
   std::optional<double> power;
+  bool probabilistic = false;
 
   void add_to(CLI::App&);
   CheckOptions options(const TruthArguments&) const;
-};
-
-/// Options of later versions: accepted by the parser so that they can be refused by name.
-class ReservedOptions {
- public:
-  void add(CLI::App&, const std::string& name);
-  /// Throws BadInput "--budget: reserved, not supported yet" for the first one given.
-  void refuse() const;
-
- private:
-  std::vector<CLI::Option*> options_;
+  /// The same for exactly so many rows in the order of --budget.
+  CheckArguments with_rows(std::int64_t rows_judged) const;
 };
 
 /// A word as a POSIX shell reads it back.

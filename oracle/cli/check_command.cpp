@@ -4,19 +4,17 @@
 #include <memory>
 
 #include "oracle/case/error.hpp"
-#include "oracle/cli/arguments.hpp"
+#include "oracle/cli/case_options.hpp"
 #include "oracle/cli/commands.hpp"
+#include "oracle/cli/report_files.hpp"
 #include "oracle/report/report.hpp"
 
 namespace ringproof::oracle::cli {
 
 namespace {
 
-struct Arguments {
-  CaseArguments from;
-  TruthArguments truth;
-  CheckArguments check;
-  ReservedOptions reserved;
+struct Arguments : JudgeArguments {
+  std::string report;  // FORMAT=FILE, separated by commas
 };
 
 /// True if the options leave an answer of this case to judge.
@@ -30,36 +28,42 @@ bool has_answer(const Case& input, const CheckOptions& options) {
   return false;
 }
 
-Verdict check_one(const Arguments& arguments, const std::vector<std::string>& files,
-                  const CheckOptions& options) {
+CaseOutcome check_one(const Arguments& arguments, const std::vector<std::string>& files,
+                      const CheckOptions& options) {
   const Case input = arguments.from.read(files);
+  CaseOutcome outcome{.name = input.name};
   // A problem without an answer carries no contract, and nothing is wrong with it: it is skipped.
   const bool skipped = !has_answer(input, options) && options.require.empty();
   if (skipped && !arguments.from.has_contract(input)) {
     fmt::print("{}  {} (no answer to judge)\n", word(Verdict::skipped), input.name);
-    return Verdict::skipped;
+    outcome.report.reason = "no answer to judge";
+    return outcome;
   }
   const Contract contract = arguments.from.contract_of(input);
-  const Report report = check(input, contract, options);
-  fmt::print("{}", to_text(report, repeat_command("check", files, arguments.from, arguments.truth,
-                                                  arguments.check)));
-  return report.verdict;
+  outcome.report = check(input, contract, options);
+  outcome.verdict = outcome.report.verdict;
+  outcome.command = arguments.repeat("check", files, outcome.report);
+  fmt::print("{}", to_text(outcome.report, outcome.command));
+  return outcome;
 }
 
 int run(const Arguments& arguments) {
-  arguments.reserved.refuse();
-  const CheckOptions options = arguments.check.options(arguments.truth);
+  const ReportFiles reports(arguments.report);
+  const CheckOptions options = arguments.options();
+  std::vector<CaseOutcome> outcomes;
   std::vector<Verdict> verdicts;
-  const auto cases = arguments.from.cases();
-  for (const std::vector<std::string>& files : cases) {
+  for (const std::vector<std::string>& files : arguments.from.cases()) {
     try {
-      verdicts.push_back(check_one(arguments, files, options));
+      outcomes.push_back(check_one(arguments, files, options));
     } catch (const BadInput& error) {
       print_error(error.what());
-      verdicts.push_back(Verdict::bad_input);
+      outcomes.push_back(
+          {.name = files.front(), .verdict = Verdict::bad_input, .error = error.what()});
     }
+    verdicts.push_back(outcomes.back().verdict);
   }
-  if (cases.size() > 1) fmt::print("{}", summary(verdicts));
+  if (outcomes.size() > 1) fmt::print("{}", summary(verdicts));
+  reports.write(outcomes);
   return exit_code(worst(verdicts));
 }
 
@@ -67,13 +71,10 @@ int run(const Arguments& arguments) {
 
 void add_check(CLI::App& program, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& app = *program.add_subcommand("check", "judge the answers in case files");
-  arguments->from.add_to(app);
-  arguments->check.add_to(app);
-  arguments->truth.add_to(app);
-  for (const char* name : {"--budget", "--probabilistic", "--report"}) {
-    arguments->reserved.add(app, name);
-  }
+  CLI::App& app = *program.add_subcommand("check", "judge the answers in case files or folders");
+  arguments->add_to(app);
+  app.add_option("--report", arguments->report, "write a report: json=FILE")
+      ->type_name("json=F,...");
   app.callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 

@@ -1,5 +1,5 @@
-// `ringproof truth CASE -o F`: certified intervals of out and lse, and the correctly rounded
-// answers.
+// `ringproof truth CASE -o F`: certified intervals of out, lse and the gradients, and the
+// correctly rounded answers.
 #include <fmt/format.h>
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include "oracle/cli/arguments.hpp"
 #include "oracle/cli/commands.hpp"
 #include "oracle/judge/certified_rows.hpp"
+#include "oracle/judge/gradient_truth.hpp"
 #include "oracle/judge/truth_tensors.hpp"
 
 namespace ringproof::oracle::cli {
@@ -56,6 +57,19 @@ class TruthFile {
   std::int64_t undecided_ = 0;
 };
 
+void add_gradients(const Problem& problem, const GradientTensors& gradients, DType type,
+                   TruthFile& file) {
+  const std::int64_t batches = problem.batches;
+  file.add("dq", gradients.dq, type, {batches, problem.heads, problem.queries, problem.head_dim});
+  file.add("dk", gradients.dk, type, {batches, problem.kv_heads, problem.keys, problem.head_dim});
+  file.add("dv", gradients.dv, type, {batches, problem.kv_heads, problem.keys, problem.value_dim});
+  if (problem.bias) {
+    const BiasShape shape = bias_shape(problem);
+    file.add("dbias", gradients.dbias, type, {shape.begin(), shape.end()});
+  }
+  if (problem.sinks) file.add("dsinks", gradients.dsinks, type, {problem.heads});
+}
+
 int run(const Arguments& arguments) {
   const Case input = arguments.from.read(arguments.from.only_case("truth"));
   const Problem& problem = input.problem;
@@ -69,6 +83,11 @@ int run(const Arguments& arguments) {
   TruthFile file;
   file.add("out", truth.out, types.out, {rows[0], rows[1], rows[2], problem.value_dim});
   file.add("lse", truth.lse, types.lse, rows);
+  GradientTensors gradients;
+  if (input.dout || input.dlse) {
+    gradients = gradient_tensors(problem, {input.dout, input.dlse, {}}, bits, walk, type);
+    add_gradients(problem, gradients, type, file);
+  }
   // The arrays are in canonical order whatever the order of the file was, and the spec says so.
   Spec spec = problem.spec;
   spec.layout = AxisOrder::bhnd;

@@ -1,9 +1,13 @@
 #include "oracle/judge/check.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "oracle/case/error.hpp"
+#include "oracle/judge/decide.hpp"
+#include "oracle/judge/edge_rows.hpp"
+#include "oracle/judge/gradient_judge.hpp"
 #include "oracle/judge/input_types.hpp"
 #include "oracle/judge/row_judge.hpp"
 
@@ -21,6 +25,12 @@ bool selected(const CheckOptions& options, AnswerKind kind) {
 }
 
 bool is_gradient(AnswerKind kind) { return kind != AnswerKind::out && kind != AnswerKind::lse; }
+
+bool has_gradient(const Case& input, const CheckOptions& options) {
+  return std::any_of(input.answers.begin(), input.answers.end(), [&](const Answer& answer) {
+    return is_gradient(answer.kind) && selected(options, answer.kind);
+  });
+}
 
 void require_answers(const Case& input, const CheckOptions& options) {
   for (const AnswerKind kind : options.require) {
@@ -62,42 +72,199 @@ Tally judge_rows(const Case& input, const JudgeRules& rules, const RowSet& rows,
   return tally;
 }
 
-/// What would pass everywhere although it is wrong; empty if nothing would.
-std::string vacuous(const AnswerReport& answer) {
-  const TensorTally& tally = answer.tally;
-  if (tally.zeros.accepted_everywhere()) return "zeros";
-  if (tally.mean.accepted_everywhere()) return "the mean of V";
-  if (tally.twice.accepted_everywhere()) return "twice the answer";
-  return "";
+/// What the kernel was given of the forward pass, if the contract says that it was.
+GivenForward given_forward(const Case& input, const Contract& contract) {
+  if (contract.backward.mode != BackwardMode::isolated) return {};
+  const Answer* out = input.find(AnswerKind::out);
+  const Answer* lse = input.find(AnswerKind::lse);
+  if (out == nullptr || lse == nullptr) {
+    throw BadInput(
+        input.name + ": the contract " + contract.name +
+        " judges gradients from the kernel's own out and lse, and one of them is absent");
+  }
+  return {out->tensor, lse->tensor};
 }
 
-void decide(AnswerReport& answer) {
-  const TensorTally& tally = answer.tally;
-  if (tally.failed > 0 || tally.functional_failed > 0) {
-    answer.verdict = Verdict::fail;
-    return;
+GradientRules gradient_rules(const Case& input, const Contract& contract, const RowSet& rows,
+                             const CheckOptions& options) {
+  GradientRules rules{.problem = &input.problem,
+                      .contract = &contract,
+                      .upstream = {input.dout, input.dlse, given_forward(input, contract)},
+                      .queries = rows,
+                      .keys = options.rows
+                                  ? RowSet::keys_of(input.problem, *options.rows, options.seed)
+                                  : RowSet::keys_of(input.problem),
+                      .bits = options.bits};
+  for (const Answer& answer : input.answers) {
+    if (!is_gradient(answer.kind) || !selected(options, answer.kind)) continue;
+    const DType judged = judged_type(answer.tensor, contract.out.dtype);
+    rules.of(answer.kind) = {&answer.tensor, output_rule(contract, judged)};
   }
-  answer.verdict = Verdict::undecided;
-  if (tally.undecided > 0 || tally.functional_undecided > 0) {
-    answer.reason = "precision ended before every element was decided";
-  } else if (tally.elements == 0 && tally.not_applicable > 0) {
-    answer.reason = "not applicable on any row: " + tally.why_not_applicable;
-  } else if (tally.elements == 0 && tally.unbounded > 0) {
-    answer.reason = "no power: every bound is infinite";
-  } else if (tally.elements == 0) {
-    answer.reason = "nothing is demanded of these rows";
-  } else if (const std::string what = vacuous(answer); !what.empty()) {
-    answer.reason = "no power: " + what + " would pass on every judged element";
-  } else {
-    answer.verdict = Verdict::pass;
-  }
+  return rules;
 }
 
-void demand_power(const CheckOptions& options, Report& report) {
-  if (!options.power || report.power.gain <= *options.power) return;
-  report.verdict = worst(report.verdict, Verdict::undecided);
-  report.reason = "no power: the demanded gain error is not detectable on the judged rows";
-}
+/// One case while it is judged: rows go through judge(), all at once or as time allows.
+class CaseCheck {
+ public:
+  CaseCheck(const Case& input, const Contract& contract, const CheckOptions& options)
+      : input_(input),
+        contract_(contract),
+        options_(options),
+        forward_(make_rules(input, contract, options)) {
+    report_.case_name = input.name;
+    report_.contract_name = contract.name;
+    report_.contract_hash = contract.hash;
+    report_.rows_total = RowSet(input.problem).total();
+  }
+
+  Report run() {
+    if (report_.rows_total > 0) {
+      arithmetic_self_test();
+      if (options_.budget) {
+        judge_in_time();
+      } else {
+        const RowSet rows = chosen_rows();
+        prepare(rows.size());
+        judge(rows);
+        if (of_gradients_) judge_gradients(*of_gradients_);
+      }
+    }
+    finish();
+    return std::move(report_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  RowSet chosen_rows() const {
+    const Problem& problem = input_.problem;
+    if (!options_.rows) return RowSet(problem);
+    if (!options_.edges_first) return RowSet(problem, *options_.rows, options_.seed);
+    return edge_rows(edges_first(problem, options_.seed), 0, *options_.rows);
+  }
+
+  /// `count` rows of an order from `first` on.
+  RowSet edge_rows(const std::vector<std::int64_t>& order, std::int64_t first,
+                   std::int64_t count) const {
+    const std::int64_t last = std::min(first + count, static_cast<std::int64_t>(order.size()));
+    std::vector<std::int64_t> rows(order.begin() + first, order.begin() + last);
+    std::sort(rows.begin(), rows.end());
+    return RowSet(input_.problem, std::move(rows));
+  }
+
+  /// What depends on how many rows there will be, at most.
+  void prepare(std::int64_t rows) {
+    forward_.missing_block_stride = std::max<std::int64_t>(1, rows / kMissingBlockRows);
+    if (has_gradient(input_, options_)) {
+      of_gradients_ = gradient_rules(input_, contract_, chosen_rows(), options_);
+    }
+    if (!options_.probabilistic || forward_.out == nullptr) return;
+    report_.probabilistic.emplace();
+    report_.probabilistic->not_evaluated = no_probabilistic_level(contract_);
+    if (!report_.probabilistic->not_evaluated.empty()) return;
+    suspicion_.emplace(contract_,
+                       static_cast<double>(rows) * static_cast<double>(input_.problem.value_dim));
+    forward_.suspicion = &*suspicion_;
+  }
+
+  void judge(const RowSet& rows) {
+    report_.rows_judged += rows.size();
+    if (forward_.out == nullptr && forward_.lse == nullptr) return;
+    tally_.merge(judge_rows(input_, forward_, rows, options_));
+  }
+
+  void judge_gradients(const GradientRules& rules) {
+    gradients_.merge(oracle::judge_gradients(rules, options_.walk));
+    if (!rules.sums_over_keys()) return;
+    report_.keys_judged = rules.keys.size();
+    report_.keys_total = rules.keys.total();
+  }
+
+  /// Rows in batches, edges first, until the time is spent. dq (and a dbias of one element a score)
+  /// is judged row by row; what every row adds to waits for the last row, and for time.
+  void judge_in_time() {
+    const Clock::time_point start = Clock::now();
+    const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+    const std::vector<std::int64_t> order = edges_first(input_.problem, options_.seed);
+    const auto total = static_cast<std::int64_t>(order.size());
+    prepare(total);
+    forward_.missing_block_stride = kBudgetStride;
+    std::int64_t done = 0, batch = kFirstBatch;
+    while (done < total && (done == 0 || spent() < *options_.budget)) {
+      const RowSet rows = edge_rows(order, done, batch);
+      judge(rows);
+      if (of_gradients_) judge_gradients(of_gradients_->rows_alone(rows));
+      done += rows.size();
+      // A quarter of the time that is left, at the speed so far.
+      const double rate = static_cast<double>(done) / std::max(spent(), 1e-6);
+      const double next = rate * (*options_.budget - spent()) / 4;
+      batch = std::clamp(static_cast<std::int64_t>(std::min(next, 1e9)), kFirstBatch, 4 * batch);
+    }
+    if (!of_gradients_ || !of_gradients_->needs_every_row()) return;
+    if (done == total && spent() * kSumsOverRows < *options_.budget - spent()) {
+      judge_gradients(of_gradients_->sums_alone());
+    } else {
+      sums_left_out_ = true;
+    }
+  }
+
+  /// The tallies become answers, and the answers a verdict.
+  void finish() {
+    report_.power = tally_.power;
+    report_.escalated = tally_.escalated + gradients_.escalated_rows;
+    report_.escalated_keys = gradients_.escalated_keys;
+    report_.bits = std::max(tally_.bits, gradients_.bits);
+    if (suspicion_) {
+      ProbabilisticReport& probabilistic = *report_.probabilistic;
+      probabilistic.failure = contract_.prob_failure;
+      probabilistic.found = tally_.suspicion;
+      probabilistic.lean_bound = lean_bound(tally_.suspicion, suspicion_->lambda);
+      probabilistic.lean_refuted = model_refuted(tally_.suspicion);
+    }
+    for (const Answer& answer : input_.answers) {
+      if (selected(options_, answer.kind) && report_.rows_judged > 0) add_answer(answer);
+    }
+    if (report_.answers.empty()) {
+      report_.reason = "no answer to judge";
+    } else if (options_.power && !has_power(report_, *options_.power)) {
+      report_.verdict = worst(report_.verdict, Verdict::undecided);
+      report_.reason = "no power: the demanded gain error is not detectable on the judged rows";
+    }
+  }
+
+  void add_answer(const Answer& answer) {
+    AnswerReport one{.kind = answer.kind, .judged_type = answer.tensor.dtype};
+    if (is_gradient(answer.kind)) {
+      one.judged_type = of_gradients_->of(answer.kind).rule.dtype;
+      one.tally = gradients_[answer.kind];
+    } else {
+      one.tally = answer.kind == AnswerKind::out ? tally_.out : tally_.lse;
+      if (answer.kind == AnswerKind::out) one.judged_type = forward_.out_rule.dtype;
+    }
+    decide(one);
+    if (answer.kind == AnswerKind::out && suspicion_) suspect(*report_.probabilistic, one);
+    if (sums_left_out_ && is_gradient(answer.kind) && of_gradients_->is_summed(answer.kind)) {
+      one.reason = "every row adds to it, and the time ended before";
+    }
+    report_.verdict = worst(report_.verdict, one.verdict);
+    report_.answers.push_back(std::move(one));
+  }
+
+  static constexpr std::int64_t kFirstBatch = 64;    // rows
+  static constexpr std::int64_t kBudgetStride = 64;  // one row in so many with missing blocks
+  static constexpr double kSumsOverRows = 4;  // what dk and dv may cost beside all rows before
+
+  const Case& input_;
+  const Contract& contract_;
+  const CheckOptions& options_;
+  JudgeRules forward_;
+  std::optional<SuspicionRules> suspicion_;
+  std::optional<GradientRules> of_gradients_;
+  Tally tally_;
+  GradientTally gradients_;
+  bool sums_left_out_ = false;
+  Report report_;
+};
 
 }  // namespace
 
@@ -111,43 +278,7 @@ const AnswerReport* Report::find(AnswerKind kind) const {
 Report check(const Case& input, const Contract& contract, const CheckOptions& options) {
   require_answers(input, options);
   require_loadable(input, contract);
-  JudgeRules rules = make_rules(input, contract, options);
-  const RowSet rows =
-      options.rows ? RowSet(input.problem, *options.rows, options.seed) : RowSet(input.problem);
-  rules.missing_block_stride = std::max<std::int64_t>(1, rows.size() / kMissingBlockRows);
-
-  Report report{.case_name = input.name,
-                .contract_name = contract.name,
-                .contract_hash = contract.hash,
-                .rows_total = rows.total()};
-  Tally tally;
-  if ((rules.out != nullptr || rules.lse != nullptr) && rows.size() > 0) {
-    arithmetic_self_test();
-    tally = judge_rows(input, rules, rows, options);
-    report.rows_judged = rows.size();
-  }
-  report.power = tally.power;
-  report.escalated = tally.escalated;
-  report.bits = tally.bits;
-  for (const Answer& answer : input.answers) {
-    if (!selected(options, answer.kind)) continue;
-    AnswerReport one{.kind = answer.kind, .judged_type = answer.tensor.dtype};
-    if (is_gradient(answer.kind)) {
-      one.verdict = Verdict::undecided;
-      one.reason = "not judged by this build";
-    } else if (rows.size() == 0) {
-      continue;
-    } else {
-      if (answer.kind == AnswerKind::out) one.judged_type = rules.out_rule.dtype;
-      one.tally = answer.kind == AnswerKind::out ? tally.out : tally.lse;
-      decide(one);
-    }
-    report.verdict = worst(report.verdict, one.verdict);
-    report.answers.push_back(std::move(one));
-  }
-  if (report.answers.empty()) report.reason = "no answer to judge";
-  if (!report.answers.empty()) demand_power(options, report);
-  return report;
+  return CaseCheck(input, contract, options).run();
 }
 
 }  // namespace ringproof::oracle

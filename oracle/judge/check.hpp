@@ -10,6 +10,7 @@
 // (docs/verdicts.md).
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,11 +25,27 @@ namespace ringproof::oracle {
 struct CheckOptions {
   std::vector<AnswerKind> only;      // judge these; empty: all that are present
   std::vector<AnswerKind> require;   // absent ones are bad input
-  std::optional<std::int64_t> rows;  // so many sampled query rows
+  std::optional<std::int64_t> rows;  // so many sampled query rows; sampled keys for dk and dv
+  bool edges_first = false;      // `rows` counts rows in the order of edge_rows.hpp, not a sample
+  std::optional<double> budget;  // in place of `rows`: seconds, spent on rows in that order
   std::uint64_t seed = 0;
   std::optional<double> power;  // a gain error of at most this must be detectable
   unsigned bits = 0;            // interval arithmetic of so many binary digits for every row
+  bool probabilistic = false;   // also the level of docs/contract.md, section 9
   WalkOptions walk;
+};
+
+/// What the probabilistic level says about out.
+struct ProbabilisticReport {
+  std::string not_evaluated{};  // why it says nothing, or empty
+  double failure = 0;           // of a false SUSPECT, in all and under the model
+  Suspicion found{};
+  double lean_bound = 0;      // of |found.lean|
+  bool lean_refuted = false;  // the inputs themselves lean: the aggregate test is off
+
+  bool suspect() const {
+    return found.suspect > 0 || (!lean_refuted && std::abs(found.lean) > lean_bound);
+  }
 };
 
 struct AnswerReport {
@@ -47,8 +64,10 @@ struct Report {
   std::vector<AnswerReport> answers{};  // in AnswerKind order
   PowerTally power{};
   std::int64_t rows_judged = 0, rows_total = 0;
-  std::int64_t escalated = 0;
+  std::int64_t keys_judged = 0, keys_total = 0;  // of dk and dv; 0 where neither is judged
+  std::int64_t escalated = 0, escalated_keys = 0;
   unsigned bits = 0;  // most digits an escalated row needed
+  std::optional<ProbabilisticReport> probabilistic{};
 
   const AnswerReport* find(AnswerKind) const;
 };

@@ -136,6 +136,10 @@ Tally RowJudge::evaluate(const HeadTruth& head, const RowTruth& row, bool with_m
   if (rules_.out != nullptr) {
     judge_out(row, tally);
     judge_functional(row, tally);
+    if (rules_.suspicion != nullptr) {
+      add_suspicion(*rules_.suspicion, *rules_.problem, row, values, head.values_stride(), bound_,
+                    *rules_.out, rules_.out_rule, tally.suspicion);
+    }
   }
   if (rules_.lse != nullptr) judge_lse(row, tally);
   // What an answer that is not judged would have refused counts for nothing.

@@ -8,6 +8,7 @@
 #include "oracle/case/case_file.hpp"
 #include "oracle/contract/bound.hpp"
 #include "oracle/judge/certified_rows.hpp"
+#include "oracle/judge/suspicion.hpp"
 #include "oracle/judge/tally.hpp"
 
 namespace ringproof::oracle {
@@ -21,7 +22,8 @@ struct JudgeRules {
   OutputRule out_rule;
   unsigned bits = 0;          // > 0: every row from interval arithmetic of that many digits
   unsigned most_bits = 2048;  // where escalation ends
-  std::int64_t missing_block_stride = 1;  // every so many rows (43) is computed as well
+  std::int64_t missing_block_stride = 1;      // every so many rows (43) is computed as well
+  const SuspicionRules* suspicion = nullptr;  // the probabilistic level; nullptr: not asked for
 };
 
 /// The rule of an out that is judged in the given type.

@@ -9,6 +9,8 @@
 #include <thread>
 #include <unordered_set>
 
+#include "oracle/judge/random_draw.hpp"
+
 namespace ringproof::oracle {
 
 namespace {
@@ -18,22 +20,6 @@ namespace {
 std::int64_t rows_per_chunk(const Problem& problem) {
   constexpr std::int64_t kLongRow = 16384, kShortRowsPerChunk = 32;
   return problem.keys >= kLongRow ? HeadTruth::kRows : kShortRowsPerChunk;
-}
-
-/// SplitMix64: one well-mixed number a call, the same everywhere.
-std::uint64_t next_random(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
-/// Uniform in [0, bound): the draws that would favour small numbers are thrown away.
-std::uint64_t uniform_below(std::uint64_t bound, std::uint64_t& state) {
-  const std::uint64_t unfair = (0 - bound) % bound;
-  std::uint64_t draw = next_random(state);
-  while (draw < unfair) draw = next_random(state);
-  return draw % bound;
 }
 
 /// `count` different numbers below `total`, increasing (Floyd's sampling: memory for the sample
@@ -59,13 +45,31 @@ struct HeadSlot {
 
 }  // namespace
 
-RowSet::RowSet(const Problem& problem)
-    : heads_(problem.heads),
-      queries_(problem.queries),
-      total_(problem.batches * problem.heads * problem.queries),
-      size_(total_) {}
+RowSet::RowSet(std::int64_t batches, std::int64_t heads, std::int64_t rows)
+    : heads_(heads), rows_(rows), total_(batches * heads * rows), size_(total_) {}
+
+RowSet::RowSet(const Problem& problem) : RowSet(problem.batches, problem.heads, problem.queries) {}
 
 RowSet::RowSet(const Problem& problem, std::int64_t count, std::uint64_t seed) : RowSet(problem) {
+  sample(count, seed);
+}
+
+RowSet::RowSet(const Problem& problem, std::vector<std::int64_t> numbers) : RowSet(problem) {
+  size_ = static_cast<std::int64_t>(numbers.size());
+  if (size_ < total_) sample_ = std::move(numbers);
+}
+
+RowSet RowSet::keys_of(const Problem& problem) {
+  return {problem.batches, problem.kv_heads, problem.keys};
+}
+
+RowSet RowSet::keys_of(const Problem& problem, std::int64_t count, std::uint64_t seed) {
+  RowSet keys = keys_of(problem);
+  keys.sample(count, seed);
+  return keys;
+}
+
+void RowSet::sample(std::int64_t count, std::uint64_t seed) {
   if (count >= total_) return;
   sample_ = sample_rows(total_, count, seed);
   size_ = count;
@@ -73,21 +77,26 @@ RowSet::RowSet(const Problem& problem, std::int64_t count, std::uint64_t seed) :
 
 Row RowSet::row(std::int64_t n) const {
   const std::int64_t number = sample_.empty() ? n : sample_[static_cast<std::size_t>(n)];
-  const std::int64_t head = number / queries_;
-  return {head / heads_, head % heads_, number % queries_};
+  const std::int64_t head = number / rows_;
+  return {head / heads_, head % heads_, number % rows_};
 }
 
-std::vector<Chunk> chunks_of(const Problem& problem, const RowSet& rows) {
-  const std::int64_t most = rows_per_chunk(problem);
+bool RowSet::contains(const Row& row) const {
+  if (size_ == total_) return true;
+  const std::int64_t number = (row.b * heads_ + row.h) * rows_ + row.i;
+  return std::binary_search(sample_.begin(), sample_.end(), number);
+}
+
+std::vector<Chunk> chunks_of(const Problem& problem, const RowSet& rows, std::int64_t most_rows) {
+  const std::int64_t most = most_rows > 0 ? most_rows : rows_per_chunk(problem);
   std::vector<Chunk> chunks;
   for (std::int64_t n = 0; n < rows.size(); ++n) {
     const Row row = rows.row(n);
-    const std::int64_t kv_head = problem.kv_head(row.h);
-    Chunk* last = chunks.empty() ? nullptr : &chunks.back();
-    if (last != nullptr && last->b == row.b && last->kv_head == kv_head && n - last->first < most) {
-      last->last = n + 1;
+    const Chunk one{row.b, problem.kv_head(row.h), n, n + 1};
+    if (!chunks.empty() && same_head(chunks.back(), one) && n - chunks.back().first < most) {
+      chunks.back().last = n + 1;
     } else {
-      chunks.push_back({row.b, kv_head, n, n + 1});
+      chunks.push_back(one);
     }
   }
   return chunks;
@@ -104,9 +113,8 @@ void walk(const Problem& problem, std::span<const Chunk> chunks, const WalkOptio
   std::vector<std::unique_ptr<HeadSlot>> slots;
   std::int64_t total = 0;
   for (std::size_t n = 0; n < chunks.size(); ++n) {
-    const bool same =
-        n > 0 && chunks[n].b == chunks[n - 1].b && chunks[n].kv_head == chunks[n - 1].kv_head;
-    if (!same) slots.push_back(std::make_unique<HeadSlot>());
+    if (n == 0 || !same_head(chunks[n], chunks[n - 1]))
+      slots.push_back(std::make_unique<HeadSlot>());
     slot_of[n] = slots.size() - 1;
     ++slots.back()->chunks_left;
     total += chunks[n].last - chunks[n].first;

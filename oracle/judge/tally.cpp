@@ -64,6 +64,7 @@ void TensorTally::merge(const TensorTally& other) {
   oracle::merge(zeros, other.zeros);
   oracle::merge(mean, other.mean);
   oracle::merge(twice, other.twice);
+  gain = std::min(gain, other.gain);
 }
 
 void PowerTally::merge(const PowerTally& other) {
@@ -75,10 +76,28 @@ void PowerTally::merge(const PowerTally& other) {
   }
 }
 
+void Suspicion::add(const Element& element) {
+  suspect += element.decision == Decision::fail;
+  keep_worse(worst_element, element);
+}
+
+void Suspicion::merge(const Suspicion& other) {
+  rows += other.rows;
+  elements += other.elements;
+  suspect += other.suspect;
+  if (other.worst_element) keep_worse(worst_element, *other.worst_element);
+  lean += other.lean;
+  remainder += other.remainder;
+  variance += other.variance;
+  drift += other.drift;
+  drift_scale += other.drift_scale;
+}
+
 void Tally::merge(const Tally& other) {
   out.merge(other.out);
   lse.merge(other.lse);
   power.merge(other.power);
+  suspicion.merge(other.suspicion);
   escalated += other.escalated;
   bits = std::max(bits, other.bits);
 }

@@ -55,6 +55,8 @@ struct TensorTally {
   std::optional<Element> worst_element;
   std::optional<Functional> worst_functional;
   Vacuity zeros, mean, twice;
+  /// Gradients: the smallest gain error that some element certainly refuses (out: see PowerTally).
+  double gain = std::numeric_limits<double>::infinity();
 
   void add(const Element&);
   void add(const Functional&);
@@ -69,9 +71,25 @@ struct PowerTally {
   void merge(const PowerTally&);
 };
 
+/// What the probabilistic level compares: elements of out, and the lean of all of them together,
+/// Z = sum sgn(o) (out - o), with the parts of its bound. (39), (40)
+struct Suspicion {
+  std::int64_t rows = 0;                   // in the lean
+  std::int64_t elements = 0, suspect = 0;  // compared; beyond e_prob
+  std::optional<Element> worst_element{};  // accepted: within e_prob
+  double lean = 0;
+  double remainder = 0;               // what adversarial roundings may add to the lean
+  double variance = 0;                // of the listed ones
+  double drift = 0, drift_scale = 0;  // precondition (c)
+
+  void add(const Element&);
+  void merge(const Suspicion&);
+};
+
 struct Tally {
   TensorTally out, lse;
   PowerTally power;
+  Suspicion suspicion;
   std::int64_t escalated = 0;  // rows the fast path could not decide
   unsigned bits = 0;           // most binary digits any row needed; 0: the fast path was enough
   void merge(const Tally&);

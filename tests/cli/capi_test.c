@@ -165,8 +165,74 @@ static void check_truth(void) {
          ringproof_version());
 }
 
+/* All weights are 1/4, so dv of every key is the mean over the queries of dout, times QUERIES / 4;
+ * q and k are zero, so dq and dk are. */
+static void check_gradients(void) {
+  struct fixture f;
+  ringproof_result result;
+  ringproof_gradient_intervals intervals;
+  float dout[QUERIES * DIM], dq[QUERIES * DIM], dv[KEYS * DIM];
+  double lo[KEYS * DIM], hi[KEYS * DIM];
+  char message[4096];
+  int i;
+  set_up(&f);
+  for (i = 0; i < QUERIES * DIM; ++i) {
+    dout[i] = (float)(i + 1);
+    dq[i] = 0;
+  }
+  for (i = 0; i < KEYS * DIM; ++i) dv[i] = i % DIM == 0 ? 1.0f : 1.5f;
+  f.problem.dout = ringproof_view(dout, RINGPROOF_F32, 4, f.q_shape);
+  f.answer.dq = ringproof_view(dq, RINGPROOF_F32, 4, f.q_shape);
+  f.answer.dv = ringproof_view(dv, RINGPROOF_F32, 4, f.k_shape);
+  ringproof_result_init(&result);
+  expect(ringproof_check(&f.problem, &f.answer, "fp32", NULL, &result, message, sizeof message) ==
+                 RINGPROOF_OK &&
+             result.verdict == RINGPROOF_PASS,
+         "right gradients pass", message);
+  expect(result.dv.judged && result.dv.elements == KEYS * DIM && !result.dk.judged,
+         "elements of dv are counted", message);
+  expect(result.dv_gain > 0 && result.dv_gain < 1, "a gain error of dv is detectable", message);
+  dv[5] = 1.6f;
+  expect(ringproof_check(&f.problem, &f.answer, "fp32", NULL, &result, message, sizeof message) ==
+                 RINGPROOF_OK &&
+             result.dv.verdict == RINGPROOF_FAIL && result.dv.refused == 1,
+         "a wrong gradient fails", message);
+  expect(result.dv.worst.i == 2 && result.dv.worst.c == 1, "the key is named", message);
+  ringproof_gradient_intervals_init(&intervals);
+  intervals.dv_lo = lo;
+  intervals.dv_hi = hi;
+  expect(ringproof_truth_gradients(&f.problem, NULL, &intervals, message, sizeof message) ==
+                 RINGPROOF_OK &&
+             lo[1] <= 1.5 && 1.5 <= hi[1],
+         "the interval of dv holds it", message);
+  f.problem.dout.data = NULL;
+  expect(ringproof_truth_gradients(&f.problem, NULL, &intervals, message, sizeof message) ==
+             RINGPROOF_BAD_INPUT,
+         "gradients need an upstream gradient", message);
+}
+
+/* A caller compiled against the first header passes shorter structs. */
+static void check_earlier_callers(void) {
+  struct fixture f;
+  ringproof_result result;
+  char message[4096];
+  set_up(&f);
+  f.problem.struct_size = (uint32_t)offsetof(ringproof_problem, dout);
+  f.answer.struct_size = (uint32_t)offsetof(ringproof_answer, dq);
+  ringproof_result_init(&result);
+  result.struct_size = (uint32_t)offsetof(ringproof_result, dq);
+  result.dq.judged = 77;
+  expect(ringproof_check(&f.problem, &f.answer, "fp32", NULL, &result, message, sizeof message) ==
+                 RINGPROOF_OK &&
+             result.verdict == RINGPROOF_PASS,
+         "shorter structs are understood", message);
+  expect(result.dq.judged == 77, "nothing is written behind a shorter struct", message);
+}
+
 int main(void) {
   check_verdicts();
+  check_gradients();
+  check_earlier_callers();
   check_bad_input();
   check_truth();
   if (failures == 0) puts("all checks of the C interface hold");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -80,7 +81,7 @@ struct RowBoxes {
   oracle::Box lse;
 };
 inline RowBoxes boxes_of(const CaseBuilder& builder, const std::string& contract_name,
-                         std::int64_t h, std::int64_t i) {
+                         std::int64_t h, std::int64_t i, std::optional<oracle::DType> judged = {}) {
   const oracle::Case input = builder.assemble();
   const oracle::Contract contract = oracle::read_contract(contract_name, input.problem.spec);
   const oracle::HeadTruth head(input.problem, 0, input.problem.kv_head(h), oracle::Precision::fast);
@@ -91,7 +92,8 @@ inline RowBoxes boxes_of(const CaseBuilder& builder, const std::string& contract
                     head.values() + row.keys.first * head.values_stride(), head.values_stride(),
                     false, bound);
   RowBoxes boxes;
-  const oracle::OutputRule rule = oracle::output_rule(contract, contract.out.dtype);
+  const oracle::OutputRule rule =
+      oracle::output_rule(contract, judged.value_or(contract.out.dtype));
   for (std::size_t c = 0; c < row.out.size(); ++c) {
     boxes.out.push_back(oracle::wide_box(row.out[c], bound.out[c], rule));
   }

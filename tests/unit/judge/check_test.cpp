@@ -164,21 +164,6 @@ TEST_CASE("inputs that the contract cannot load are bad input by tensor and inde
   CHECK(contains(refusal([&] { judge(bf16, "bf16-flash"); }), "v [b 0, h 0, n 2, d 1]"));
 }
 
-TEST_CASE("gradients are named as not judged, and --only leaves them out") {
-  CaseBuilder builder = random_case(DType::f32);
-  answer(builder, DType::f32);
-  builder.set("dout", normal(DType::f32, {1, 2, 7, 3}, 9));
-  builder.set("dq", normal(DType::f32, {1, 2, 7, 4}, 10));
-  const Report report = judge(builder, "fp32");
-  CHECK(report.verdict == Verdict::undecided);
-  CHECK(report.find(AnswerKind::dq)->reason == "not judged by this build");
-  CheckOptions forward;
-  forward.only = {AnswerKind::out, AnswerKind::lse};
-  CHECK(judge(builder, "fp32", forward).verdict == Verdict::pass);
-  set_value(builder, "out", 0, 100);
-  CHECK(judge(builder, "fp32").verdict == Verdict::fail);
-}
-
 TEST_CASE("only and require select answers") {
   CaseBuilder builder = random_case(DType::f32);
   answer(builder, DType::f32);

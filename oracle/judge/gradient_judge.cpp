@@ -1,0 +1,124 @@
+#include "oracle/judge/gradient_judge.hpp"
+
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+
+#include "oracle/judge/gradient_element.hpp"
+#include "oracle/judge/head_judge.hpp"
+
+namespace ringproof::oracle {
+
+namespace {
+
+/// The bounds of every KV head that is being visited.
+class HeadBoundsPool {
+ public:
+  explicit HeadBoundsPool(const GradientRules& rules)
+      : rules_(rules),
+        heads_(static_cast<std::size_t>(rules.problem->batches * rules.problem->kv_heads)) {}
+
+  std::shared_ptr<const HeadBounds> of(const HeadView& head) {
+    const std::lock_guard lock(mutex_);
+    std::weak_ptr<const HeadBounds>& known =
+        heads_[static_cast<std::size_t>(head.b * rules_.problem->kv_heads + head.kv_head)];
+    std::shared_ptr<const HeadBounds> bounds = known.lock();
+    if (!bounds) known = bounds = std::make_shared<const HeadBounds>(rules_, head);
+    return bounds;
+  }
+
+ private:
+  const GradientRules& rules_;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<const HeadBounds>> heads_;
+};
+
+/// Judges the rows of a tensor whose elements are sums over rows of several heads or batches.
+void judge_sums(const SummedRows& sums, const JudgedGradient& judged, TensorTally& tally) {
+  const Tensor& answer = *judged.answer;
+  const auto& shape = answer.shape;
+  for (std::int64_t n = 0; n < shape[0] * shape[1] * shape[2]; ++n) {
+    const SummedRow* sum = sums.find(n);
+    if (sum != nullptr && !sum->not_applicable.empty()) {
+      add_not_applicable(tally, sum->not_applicable);
+      continue;
+    }
+    ++tally.rows;
+    const Row place{n / (shape[1] * shape[2]), n / shape[2] % shape[1], n % shape[2]};
+    for (std::int64_t c = 0; c < shape[3]; ++c) {
+      const double value = answer.at(place.b, place.h, place.i, c);
+      if (sum != nullptr && sum->failed) {
+        add_unsure_element(place, c, value, tally);
+        continue;
+      }
+      const SummedElement element =
+          sum == nullptr ? SummedElement{} : sum->elements[static_cast<std::size_t>(c)];
+      add_gradient_element(place, c, value, element.value.value(), element.bound, judged.rule,
+                           tally);
+    }
+  }
+}
+
+}  // namespace
+
+JudgedGradient& GradientRules::of(AnswerKind kind) {
+  switch (kind) {
+    case AnswerKind::dq:
+      return dq;
+    case AnswerKind::dk:
+      return dk;
+    case AnswerKind::dv:
+      return dv;
+    case AnswerKind::dbias:
+      return dbias;
+    case AnswerKind::dsinks:
+      return dsinks;
+    default:
+      throw std::logic_error("no gradient");
+  }
+}
+
+GradientRules GradientRules::rows_alone(const RowSet& rows) const {
+  GradientRules rules = *this;
+  rules.queries = rows;
+  rules.dk = rules.dv = rules.dsinks = {};
+  if (bias_is_summed()) rules.dbias = {};
+  return rules;
+}
+
+GradientRules GradientRules::sums_alone() const {
+  GradientRules rules = *this;
+  rules.dq = {};
+  if (!bias_is_summed()) rules.dbias = {};
+  return rules;
+}
+
+bool GradientRules::bias_is_summed() const {
+  return dbias.answer != nullptr && sums_over_rows(*problem, dbias.answer->shape);
+}
+
+GradientTally judge_gradients(const GradientRules& rules, const WalkOptions& options) {
+  const bool nothing = rules.dq.answer == nullptr && rules.dbias.answer == nullptr;
+  if (nothing && !rules.needs_every_row()) return {};
+  const RowSet every_row(*rules.problem);
+  const RowSet& rows = rules.needs_every_row() ? every_row : rules.queries;
+  HeadBoundsPool bounds(rules);
+  const auto groups = walk_gradients(
+      *rules.problem, rules.upstream, rows, rules.bits, options, [&](const HeadView& head) {
+        return std::make_unique<HeadJudge>(rules, head, bounds.of(head));
+      });
+  GradientTally tally;
+  RowSums sums;
+  for (const auto& group : groups) {
+    const auto& head = static_cast<const HeadJudge&>(*group);
+    tally.merge(head.tally);
+    sums.merge(head.row_sums);
+  }
+  if (rules.bias_is_summed()) judge_sums(sums.bias, rules.dbias, tally[AnswerKind::dbias]);
+  if (rules.dsinks.answer != nullptr) {
+    judge_sums(sums.sinks, rules.dsinks, tally[AnswerKind::dsinks]);
+  }
+  return tally;
+}
+
+}  // namespace ringproof::oracle

@@ -1,0 +1,144 @@
+// The probabilistic level: it sees a bias that no deterministic bound refuses, is silent about
+// honest kernels, and never makes more of a verdict than SUSPECT.
+#include <cmath>
+#include <functional>
+
+#include "oracle/contract/probabilistic.hpp"
+#include "tests/unit/judge/answered_case.hpp"
+
+using namespace ringproof::oracle;
+using namespace ringproof::test;
+
+namespace {
+
+constexpr std::int64_t kQueries = 96, kKeys = 512, kColumns = 64;
+
+/// Attention in double precision, but for the cast of P and the storage of the output.
+void answer_with_cast(CaseBuilder& builder, const std::function<double(double)>& cast,
+                      DType out_type) {
+  const Case input = builder.assemble();
+  const Problem& p = input.problem;
+  builder.set("out",
+              make_tensor(out_type, {1, 1, kQueries, kColumns}, [](std::int64_t) { return 0; }));
+  for (std::int64_t i = 0; i < kQueries; ++i) {
+    std::vector<double> weight(kKeys);
+    double largest = -HUGE_VAL, sum = 0;
+    for (std::int64_t j = 0; j < kKeys; ++j) {
+      double dot = 0;
+      for (std::int64_t t = 0; t < p.head_dim; ++t) dot += p.q.at(0, 0, i, t) * p.k.at(0, 0, j, t);
+      weight[static_cast<std::size_t>(j)] = dot / std::sqrt(static_cast<double>(p.head_dim));
+      largest = std::max(largest, weight[static_cast<std::size_t>(j)]);
+    }
+    for (double& w : weight) sum += w = std::exp(w - largest);
+    for (double& w : weight) w = cast(w);
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      double out = 0;
+      for (std::int64_t j = 0; j < kKeys; ++j) {
+        out += weight[static_cast<std::size_t>(j)] * p.v.at(0, 0, j, c);
+      }
+      set_value(builder, "out", i * kColumns + c, out / sum);
+    }
+  }
+}
+
+CaseBuilder long_case(unsigned seed = 3) {
+  return random_case(
+      DType::bf16,
+      {.heads = 1, .queries = kQueries, .keys = kKeys, .head_dim = 16, .value_dim = kColumns},
+      seed);
+}
+
+Report judge_probably(const CaseBuilder& builder, const std::string& contract) {
+  CheckOptions options;
+  options.probabilistic = true;
+  return judge(builder, contract, options);
+}
+
+double nearest_bf16(double x) { return round_nearest(DType::bf16, x); }
+double truncated_bf16(double x) { return round_down(DType::bf16, x); }
+
+}  // namespace
+
+TEST_CASE("a truncating cast of P is suspect, with outputs of 32 and of 16 bits") {
+  for (const DType out_type : {DType::f32, DType::bf16}) {
+    CaseBuilder builder = long_case();
+    answer_with_cast(builder, truncated_bf16, out_type);
+    CHECK(judge(builder, "bf16-flash").verdict == Verdict::pass);
+    const Report report = judge_probably(builder, "bf16-flash");
+    CHECK(report.verdict == Verdict::suspect);
+    REQUIRE(report.probabilistic.has_value());
+    CHECK(report.probabilistic->found.lean < -report.probabilistic->lean_bound);
+    CHECK_FALSE(report.probabilistic->lean_refuted);
+    CHECK(contains(report.find(AnswerKind::out)->reason, "lean"));
+  }
+}
+
+TEST_CASE("a cast to nearest is not suspect") {
+  for (const DType out_type : {DType::f32, DType::bf16}) {
+    for (const unsigned seed : {3U, 40U, 50U}) {
+      CaseBuilder builder = long_case(seed);
+      answer_with_cast(builder, nearest_bf16, out_type);
+      const Report report = judge_probably(builder, "bf16-flash");
+      CHECK(report.verdict == Verdict::pass);
+      CHECK(report.probabilistic->found.elements == kQueries * kColumns);
+      CHECK(report.probabilistic->found.suspect == 0);
+      CHECK(std::abs(report.probabilistic->found.lean) < report.probabilistic->lean_bound);
+    }
+  }
+}
+
+TEST_CASE("an element beyond its likely error is suspect although its bound accepts it") {
+  CaseBuilder builder = long_case();
+  answer_with_cast(builder, nearest_bf16, DType::f32);
+  const Report honest = judge_probably(builder, "bf16-flash");
+  REQUIRE(honest.verdict == Verdict::pass);
+  // To the end of its deterministic box, in 32 bits.
+  const double right = value_at(builder, "out", 5 * kColumns + 7);
+  double low = right, high = right + 1;
+  for (int n = 0; n < 60; ++n) {
+    const double middle = round_nearest(DType::f32, low + (high - low) / 2);
+    set_value(builder, "out", 5 * kColumns + 7, middle);
+    (judge(builder, "bf16-flash").verdict == Verdict::pass ? low : high) = middle;
+    if (round_up(DType::f32, std::nextafter(low, 1e9)) >= high) break;
+  }
+  set_value(builder, "out", 5 * kColumns + 7, low);
+  const Report report = judge_probably(builder, "bf16-flash");
+  CHECK(report.verdict == Verdict::suspect);
+  CHECK(report.probabilistic->found.suspect == 1);
+  CHECK(report.probabilistic->found.worst_element->column == 7);
+}
+
+TEST_CASE("what is refused stays refused, and what is not modelled is named") {
+  CaseBuilder builder = long_case();
+  answer_with_cast(builder, truncated_bf16, DType::bf16);
+  set_value(builder, "out", 0, 100);
+  CHECK(judge_probably(builder, "bf16-flash").verdict == Verdict::fail);
+  answer_with_cast(builder, truncated_bf16, DType::bf16);
+  const Report report =
+      judge_probably(builder, R"({"base": "bf16-flash", "p": {"sum_from": "cast"}})");
+  CHECK(report.verdict == Verdict::pass);
+  CHECK_FALSE(report.probabilistic->not_evaluated.empty());
+}
+
+TEST_CASE("scores on a grid refute the model and not the kernel") {
+  // Weights (128 + k + 0.45) / 256: no two are equal, and all casts round down.
+  CaseBuilder builder = long_case();
+  builder.set("q", make_tensor(DType::f64, {1, 1, kQueries, 16},
+                               [](std::int64_t n) { return n % 16 == 0 ? 4 : 0; }));
+  builder.set("k", make_tensor(DType::f64, {1, 1, kKeys, 16}, [](std::int64_t n) {
+                const std::int64_t j = n / 16;
+                if (n % 16 != 0) return 0.0;
+                return j == 0 ? 0.0 : std::log((128.45 + static_cast<double>(j % 127)) / 256);
+              }));
+  const std::string contract = R"({"base": "bf16-flash", "inputs": {"dtype": "fp64"}})";
+  answer_with_cast(builder, nearest_bf16, DType::f32);
+  const Report report = judge_probably(builder, contract);
+  CHECK(report.verdict != Verdict::fail);
+  CHECK(report.verdict != Verdict::suspect);
+}
+
+TEST_CASE("the factor of the probabilistic level grows with the number of elements") {
+  CHECK(std::abs(azuma_factor(0x1p-30, 1) - 6.6) < 0.05);
+  CHECK(std::abs(azuma_factor(0x1p-30, 1e4) - 7.8) < 0.05);
+  CHECK(std::abs(azuma_factor(0x1p-30, 1e6) - 8.4) < 0.05);
+}
