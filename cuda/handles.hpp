@@ -79,6 +79,7 @@ class PinnedArray {
     if (size > 0) check(cudaMallocHost(&memory, size * sizeof(T)));
     memory_ = Owner<void*, close_pinned>(memory);
   }
+  std::size_t size() const { return size_; }
   std::span<T> numbers() const { return {static_cast<T*>(memory_.get()), size_}; }
 
  private:

@@ -1,6 +1,7 @@
 // ringproof-cuda: runs the tier of devices on a case file. On the host build the devices are
 // emulated and every rank is a fibre; faults end the program with a report.
-//   ringproof-cuda CASE -o OUT [--ranks P] [--layout L] [--order down|up] [--kernel NN] [--trace F]
+//   ringproof-cuda CASE -o OUT [--ranks P] [--layout L] [--order down|up] [--kernel NN]
+//                 [--backward] [--trace F]
 //   ringproof-cuda --list      the ladder of kernels
 // Exit status 2 for bad input or usage, 1 if the device or its emulation reports a fault; in both
 // cases nothing has been written.
@@ -37,8 +38,8 @@ struct Options : TierOptions {
 }
 
 /// The type in which the device gets q, k and v: the 16-bit type where all numbers have it.
-cuda::Element element_for(const CaseInput& input) {
-  const oracle::DType type = output_type(input);
+cuda::Element element_for(const CaseInput& input, Pass pass) {
+  const oracle::DType type = output_type(input, pass);
   return type == oracle::DType::bf16  ? cuda::Element::bf16
          : type == oracle::DType::f16 ? cuda::Element::fp16
                                       : cuda::Element::fp32;
@@ -56,14 +57,22 @@ const cuda::Kernel& kernel_for(const Options& options, cuda::Element element) {
     refuse("--kernel " + options.kernel,
            std::string("does not take this case's type, ") + name_of(element));
   }
+  if (options.backward && !kernel->fp32.empty()) {
+    refuse("--kernel " + options.kernel, "has no backward pass; the tensor core steps have");
+  }
   return *kernel;
 }
 
 /// What the kernels can do with a case; everything else is refused by name.
 void expect_supported(const CaseInput& input, const Options& options) {
   const oracle::Problem& problem = input.views.problem;
-  if (options.backward) refuse("--backward", "reserved, not supported yet");
-  if (arithmetic_for(input) == Arithmetic::fp64) {
+  if (options.backward && problem.bias) {
+    refuse(options.case_path, "--backward with a bias is not supported by this tier");
+  }
+  if (options.backward && element_for(input, options.pass()) == cuda::Element::fp32) {
+    refuse(options.case_path, "--backward needs q, k, v and dout of one 16-bit type in this tier");
+  }
+  if (arithmetic_for(input, options.pass()) == Arithmetic::fp64) {
     refuse(options.case_path, "needs fp64, which this tier does not compute in");
   }
   if (problem.head_dim > cuda::kMostHeadDim || problem.value_dim > cuda::kMostHeadDim) {
@@ -74,7 +83,7 @@ void expect_supported(const CaseInput& input, const Options& options) {
 
 /// The answer gets its name when the trace is there, and the trace its own when the answer is.
 void write_results(const CaseInput& input, const Options& options, const Answer<float>& answer,
-                   const Trace& trace, const std::string& base) {
+                   const Gradients<float>* gradients, const Trace& trace, const std::string& base) {
   const std::string part = options.trace_path + ".part";
   if (!options.trace_path.empty()) {
     std::ofstream file(part, std::ios::binary);
@@ -82,26 +91,32 @@ void write_results(const CaseInput& input, const Options& options, const Answer<
     file.close();
     if (!file) refuse(options.trace_path, "cannot be written");
   }
-  write_answer<float>(input, options.plan, answer, options.out_path, nullptr, base);
+  write_answer<float>(input, options.plan, answer, options.out_path, gradients, base);
   if (!options.trace_path.empty()) std::filesystem::rename(part, options.trace_path);
 }
 
 void run(const Options& options) {
   const CaseInput input = read_tier_input(options);
   expect_supported(input, options);
-  const cuda::Element element = element_for(input);
+  const cuda::Element element = element_for(input, options.pass());
   const cuda::Kernel& kernel = kernel_for(options, element);
 #if RINGPROOF_CUDA_HOST
   cuda_host::rank_options().seed = options.seed;
 #endif
   const CaseProblem<float> owned(input);
   Trace trace;
-  const Answer<float> answer =
-      cuda::ring_attention(owned.problem(), element, kernel, options.plan, trace);
   const std::string base(kernel.contract(element));
-  write_results(input, options, answer, trace, base);
+  if (options.backward) {
+    const auto [answer, gradients] = cuda::ring_attention_backward(
+        owned.problem(), owned.upstream(), element, kernel, options.plan, trace);
+    write_results(input, options, answer, &gradients, trace, base);
+  } else {
+    const Answer<float> answer =
+        cuda::ring_attention(owned.problem(), element, kernel, options.plan, trace);
+    write_results(input, options, answer, nullptr, trace, base);
+  }
   fmt::print("{}kernel: {} {}, {}\n",
-             summary(input, options, contract_for(input, options.plan.ranks, Pass::forward, base),
+             summary(input, options, contract_for(input, options.plan.ranks, options.pass(), base),
                      traffic_of(trace)),
              kernel.number, kernel.name, name_of(element));
 }

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "reference/ring.hpp"
+#include "reference/ring_backward.hpp"
 
 namespace ringproof::cuda {
 
@@ -46,5 +46,14 @@ inline constexpr reference::Index kMostHeadDim = 128;
 reference::Answer<float> ring_attention(const reference::Problem<float>& problem, Element element,
                                         const Kernel& kernel, const reference::RingPlan& plan,
                                         reference::Trace& trace);
+
+/// The same, and the gradients by the matrix units: for bf16 and fp16, and without a bias.
+reference::AnswerAndGradients<float> ring_attention_backward(
+    const reference::Problem<float>& problem, const reference::Upstream<float>& upstream,
+    Element element, const Kernel& kernel, const reference::RingPlan& plan,
+    reference::Trace& trace);
+
+/// Does this tier have a backward pass for the case?
+bool has_backward(const reference::Problem<float>& problem, Element element);
 
 }  // namespace ringproof::cuda

@@ -2,6 +2,7 @@
 #include "cuda/host/runtime.hpp"
 
 #include <cstring>
+#include <exception>
 
 #include "cuda/host/world.hpp"
 
@@ -56,10 +57,13 @@ void wait_for_device(World& world, const std::string& call) {
   }
 }
 
+/// What a rank gives up while an exception passes through it goes with the world.
+bool is_unwinding(const World& world) { return world.aborting() || std::uncaught_exceptions() > 0; }
+
 /// Waits for the device as the original does. Never throws: destructors call it.
 cudaError_t release(void* address, const char* name, const Location& place) {
   World& world = World::current(name);
-  if (address == nullptr || world.aborting()) return cudaSuccess;
+  if (address == nullptr || is_unwinding(world)) return cudaSuccess;
   wait_for_device(world, call_text(name, place));
   if (world.aborting()) return cudaSuccess;
   if (world.memory.release(address)) return cudaSuccess;
@@ -160,7 +164,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, cons
 /// Waits for the stream, unlike the original, which lets it end by itself. Never throws.
 cudaError_t cudaStreamDestroy(cudaStream_t stream, const Location& place) {
   World& world = World::current("cudaStreamDestroy");
-  if (stream == nullptr || world.aborting()) return cudaSuccess;
+  if (stream == nullptr || is_unwinding(world)) return cudaSuccess;
   world.wait_until(call_text("cudaStreamDestroy", place), [=] { return stream->queue.empty(); });
   stream->destroyed = true;
   return cudaSuccess;

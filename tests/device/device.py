@@ -75,14 +75,12 @@ class DeviceRun:
         if self.options.gpus == 1:
             self.skipped.append("rings: one GPU, and NCCL wants one for each rank")
         suite = cases.suite(33 if self.options.quick else 129)
-        for case, (dtype, tensors, spec) in suite.items():
+        chosen = list(suite.items())[:9 if self.options.quick else len(suite)]
+        for case, (dtype, tensors, spec) in chosen:
             path = folder / f"{case}.safetensors"
             cases.write(path, tensors, spec)
             for step in steps:
                 if TYPE_COLUMN[dtype] not in step["takes"]:
-                    continue
-                if self.options.quick and (len(self.judged) + int(step["step"])) % 3:
-                    self.judged.append({"step": step["step"], "case": case, "verdict": "left out"})
                     continue
                 for count in ranks:
                     if self.late():
@@ -165,13 +163,13 @@ def main():
     device_run.judge_all(ladder(options.cuda), folder)
     device_run.sanitize(folder)
     times = device_run.times()
-    peers = harvest(options)
+    peers = {"peers": [], "skipped": ["harvest: --quick"]} if options.quick else harvest(options)
     report = {"device": options.device, "judged": device_run.judged, "times": times,
               "peers": peers["peers"], "skipped": device_run.skipped + peers["skipped"]}
     (options.out / "device.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     table(report)
     words = [entry["verdict"] for entry in device_run.judged]
-    bad = [word for word in words if word not in ("PASS", "UNDECIDED", "left out")]
+    bad = [word for word in words if word not in ("PASS", "UNDECIDED")]
     return 1 if bad or "PASS" not in words else 0
 
 

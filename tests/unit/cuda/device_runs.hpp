@@ -32,6 +32,22 @@ class DeviceCase {
     return cuda::ring_attention(problem(), element_, kernel, plan, trace);
   }
 
+  reference::AnswerAndGradients<float> run_backward(const cuda::Kernel& kernel,
+                                                    const reference::RingPlan& plan,
+                                                    reference::Trace& trace) const {
+    return cuda::ring_attention_backward(problem(), owned_->upstream(), element_, kernel, plan,
+                                         trace);
+  }
+
+  oracle::Report judge_backward(const cuda::Kernel& kernel, const reference::RingPlan& plan) const {
+    reference::Trace trace;
+    const auto [answer, gradients] = run_backward(kernel, plan, trace);
+    const std::string out = folder_.file("answer.safetensors");
+    reference::write_answer<float>(*input_, plan, answer, out, &gradients,
+                                   std::string(kernel.contract(element_)));
+    return judge_file(out);
+  }
+
   oracle::Report judge(const cuda::Kernel& kernel, const reference::RingPlan& plan) const {
     reference::Trace trace;
     const auto answer = run(kernel, plan, trace);
