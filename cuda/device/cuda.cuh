@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 
 #if RINGPROOF_CUDA_HOST
@@ -42,9 +43,14 @@ extern __shared__ __align__(128) unsigned char ringproof_dynamic_shared[];
 namespace ringproof::cuda {
 
 template <class Arguments>
-void launch(const char*, void (*kernel)(Arguments), dim3 grid, dim3 block, std::size_t shared_bytes,
-            cudaStream_t stream, const Arguments& arguments) {
-  kernel<<<grid, block, shared_bytes, stream> > >(arguments);
+void launch(const char* name, void (*kernel)(Arguments), dim3 grid, dim3 block,
+            std::size_t shared_bytes, cudaStream_t stream, Arguments arguments) {
+  void* list[] = {&arguments};
+  const cudaError_t error = cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block,
+                                             list, shared_bytes, stream);
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string(name) + ": " + cudaGetErrorString(error));
+  }
 }
 
 }  // namespace ringproof::cuda
