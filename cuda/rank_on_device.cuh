@@ -1,7 +1,7 @@
-// One rank's queries, its two buffers for blocks of keys and values, and the streams and events that
-// keep them apart. The copy stream brings and sends blocks, the compute stream works on the block in
-// hand; `arrived` says that a buffer is full, `read` that it may be overwritten. Nothing else orders
-// the two streams.
+// One rank's queries, its two buffers for blocks of keys and values, and the streams and events
+// that keep them apart. The copy stream brings and sends blocks, the compute stream works on the
+// block in hand; `arrived` says that a buffer is full, `read` that it may be overwritten. Nothing
+// else orders the two streams.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What a case says about pairs of rows, on the device: which row of the problem lies where, who
-// sees whom, and what happens between q.k and the softmax. The integer rules are the scalar tier's own
-// functions; here they are only joined, and asked about whole tiles.
+// sees whom, and what happens between q.k and the softmax. The integer rules are the scalar tier's
+// own functions; here they are only joined, and asked about whole tiles.
 #pragma once
 
 #include "cuda/device/numbers.cuh"

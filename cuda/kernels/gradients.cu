@@ -1,6 +1,6 @@
 // The backward pass on the matrix units, as step 5 has the forward pass. One kernel in three uses:
-// a block of threads owns 64 rows of the wanted gradient and goes through all columns; what is a row
-// and what a column differs.
+// a block of threads owns 64 rows of the wanted gradient and goes through all columns; what is a
+// row and what a column differs.
 //   dq: rows are queries, columns keys;     dq += dS K            (27)
 //   dk: rows are keys,    columns queries;  dk += dS^T Q          (28)
 //   dv: rows are keys,    columns queries;  dv += P^T dO          (24)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults in a copy of the sources: each must be caught by the test that is named for it.
 
-    mutants.py [NAME...]    all mutants of mutants.json, or those whose name contains a word
+    mutants.py [NAME...]    all mutants of all lists, or those whose name contains a word
     mutants.py --match      builds nothing: does every mutant match once, does every killer exist?
 
 A mutant is an edit as data: in `file`, `from` becomes `to`. It must match exactly once, compile,
@@ -96,7 +96,8 @@ def verdict(mutant):
 
 
 def main(arguments):
-    mutants = json.loads((HERE / "mutants.json").read_text(encoding="utf-8"))
+    mutants = [mutant for path in sorted(HERE.glob("*.json"))
+               for mutant in json.loads(path.read_text(encoding="utf-8"))]
     wrong = list(mismatches(mutants))
     for sentence in wrong:
         print(f"mutants: {sentence}")

@@ -1,4 +1,4 @@
-// The backward pass between devices: gradients before the judge, and the same bits under every order.
+// The backward pass between devices: before the judge, and the same bits under every order.
 #include <cstring>
 
 #include "tests/support/catch.hpp"
