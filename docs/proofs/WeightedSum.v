@@ -3,8 +3,8 @@
    `fast`): like the dot product of DotProduct.v, with weights of two words.
 
    In words.  A weight is ph + pl with sum_j |pl_j v_j| <= 2^-53 C / 2, as |pl| <= 2^-53 |ph| gives.
-   The high products go to `high` against the constant C = 2^c; what that loses, and then pl v by a
-   fused operation, go to `low`.  With sum_j |ph_j v_j| + n 2^-53 C <= C / 2 and n <= 2^20 terms
+   The high products go to `high` against the constant C = 2^c; what that loses is added to pl v by a
+   fused operation, and the sum of both to `low`.  With sum_j |ph_j v_j| + n 2^-53 C <= C / 2 and n <= 2^20 terms
 
      |(high - 1.5 C) + low - sum_j (ph_j + pl_j) v_j| <= (n^2 + 3 n) (1 + 2^-30) 2^-106 C. *)
 
@@ -29,7 +29,7 @@ Definition step (sums : R * R) (x : term) : R * R :=
   let high' := RN (ph x * v x + high) in
   let part := RN (high' - high) in
   let residual := RN (ph x * v x - part) in
-  (high', RN (pl x * v x + RN (low + residual))).
+  (high', RN (low + RN (pl x * v x + residual))).
 
 Definition weighted (terms : list term) : R * R := fold_left step terms (start, 0).
 
@@ -83,8 +83,8 @@ Proof.
   set (lost := grid_lost h x) in *; set (r := grid_residual h x) in *;
       fold U in r_small, lost_small.
   assert (Eh : grid_sum h x = h + x - lost) by (unfold lost, grid_lost; ring).
-  pose proof (RN_sum_error l r Fl (RN_binary64 _)) as first; set (l1 := RN (l + r)) in *.
-  pose proof (RN_relative (z + l1)) as second; set (l2 := RN (z + l1)) in *.
+  pose proof (RN_relative (z + r)) as first; set (t := RN (z + r)) in *.
+  pose proof (RN_sum_error l t Fl (RN_binary64 _)) as second; set (l2 := RN (l + t)) in *.
   set (g := growth (2 * length terms + 1)) in *.
   assert (G1 : 1 + u <= g).
   { unfold g, growth; rewrite Nat.add_1_r; simpl pow; rewrite <- (Rmult_1_r (1 + u)) at 1.
@@ -96,68 +96,65 @@ Proof.
   rewrite G'; set (B := n * U + Q) in *; assert (PB : 0 <= B) by (unfold B; nra).
   pose proof underflow_small as tiny; assert (EuC : u * u * C = u * U) by (unfold U; ring).
   rewrite EuC in *; set (w := u * U) in *; assert (Pw : 0 < w) by (apply Rmult_lt_0_compat; lra).
-  (* The three roundings of the low sum. *)
-  set (z1 := B * g + U).
-  assert (lr : Rabs (l + r) <= z1) by (apply Rabs_plus_le; assumption).
-  assert (first' : Rabs (l1 - (l + r)) <= u * z1)
-    by (eapply Rle_trans; [exact first | apply Rmult_le_compat_l; lra]).
-  assert (l1_small : Rabs l1 <= z1 * (1 + u)).
-  { replace l1 with ((l + r) + (l1 - (l + r))) by ring.
-    replace (z1 * (1 + u)) with (z1 + u * z1) by ring; apply Rabs_plus_le; assumption. }
-  assert (zl : Rabs (z + l1) <= Rabs z + z1 * (1 + u)) by (apply Rabs_plus_le; [lra | assumption]).
-  assert (second' : Rabs (l2 - (z + l1)) <= u * (Rabs z + z1 * (1 + u)) + power (-1075)).
-  { eapply Rle_trans; [exact second|]; apply Rplus_le_compat_r, Rmult_le_compat_l; lra. }
-  assert (Pz1 : 0 <= z1) by (unfold z1; apply Rplus_le_le_0_compat; [apply Rmult_le_pos|]; lra).
+  (* The two roundings of the low sum. *)
   assert (u1 : u <= 1) by (rewrite u_value; lra).
-  assert (tiny' : power (-1075) <= w).
-  { eapply Rle_trans; [exact tiny|]; rewrite <- (Rmult_1_l w) at 2; apply Rmult_le_compat_r; lra. }
+  set (e := power (-1075)) in *; set (a := Rabs z + U); set (k := g * (1 + u)) in *.
+  assert (Pa : 0 <= a) by (unfold a; lra).
+  assert (g_k : g <= k) by (unfold k; apply grows; lra).
+  assert (u_k : 1 + u <= k) by lra.
+  assert (e_w : e <= u * w) by exact tiny.
+  assert (w_a : w <= u * a) by (unfold w, a; apply Rmult_le_compat_l; lra).
+  assert (e_a : e <= u * a).
+  { apply Rle_trans with w; [|exact w_a]; apply Rle_trans with (u * w); [exact e_w|].
+    rewrite <- (Rmult_1_l w) at 2; apply Rmult_le_compat_r; lra. }
+  assert (zr : Rabs (z + r) <= a) by (apply Rabs_plus_le; [apply Rle_refl | exact r_small]).
+  assert (first' : Rabs (t - (z + r)) <= u * a + e).
+  { eapply Rle_trans; [exact first|]; apply Rplus_le_compat_r, Rmult_le_compat_l; lra. }
+  set (m := a * (1 + u) + e).
+  assert (t_small : Rabs t <= m).
+  { replace t with ((z + r) + (t - (z + r))) by ring.
+    replace m with (a + (u * a + e)) by (unfold m; ring); apply Rabs_plus_le; assumption. }
+  assert (lt : Rabs (l + t) <= B * g + m) by (apply Rabs_plus_le; assumption).
+  assert (second' : Rabs (l2 - (l + t)) <= u * (B * g + m))
+    by (eapply Rle_trans; [exact second | apply Rmult_le_compat_l; lra]).
+  assert (both : B * g + m <= (B + a) * k).
+  { assert (B * g <= B * k) by (apply Rmult_le_compat_l; lra).
+    assert (m <= a * k).
+    { apply Rle_trans with (a * ((1 + u) * (1 + u))).
+      - unfold m; replace (a * ((1 + u) * (1 + u))) with (a * (1 + u) + u * a + u * a * u) by ring.
+        assert (0 <= u * a * u) by (apply Rmult_le_pos; [apply Rmult_le_pos|]; lra); lra.
+      - apply Rmult_le_compat_l; [lra|]; unfold k; apply Rmult_le_compat_r; lra. }
+    replace ((B + a) * k) with (B * k + a * k) by ring; lra. }
   repeat split; try apply RN_binary64.
   - rewrite Eh; replace (h + x - lost - start) with ((h - start) + x - lost) by ring.
     replace (A + Rabs x + (n + 1) * U) with ((A + n * U) + Rabs x + U) by ring.
     apply Rabs_minus_le; [apply Rabs_plus_le; [exact near | apply Rle_refl] | exact lost_small].
-  - replace l2 with ((z + l1) + (l2 - (z + l1))) by ring.
-    apply Rle_trans with (Rabs z + z1 * (1 + u) + (u * (Rabs z + z1 * (1 + u)) + power (-1075)));
-      [apply Rabs_plus_le; assumption|].
-    replace ((n + 1) * U + (Q + Rabs z)) with (B + U + Rabs z) by (unfold B; ring).
-    replace ((B + U + Rabs z) * (g * (1 + u) * (1 + u))) with
-      (z1 * (1 + u) * (1 + u) + (U * (g - 1) + Rabs z * g) * ((1 + u) * (1 + u))) by (unfold z1;
-          ring).
-    assert (E1 : w <= U * (g - 1))
-      by (unfold w; rewrite Rmult_comm; apply Rmult_le_compat_l; lra).
-    assert (E2 : Rabs z <= Rabs z * g) by (apply grows; lra).
-    assert (E3 : (w + Rabs z) * (1 + u) <= (U * (g - 1) + Rabs z * g) * ((1 + u) * (1 + u))).
-    { rewrite <- Rmult_assoc; apply Rmult_le_compat_r; [lra|].
-      apply Rle_trans with (U * (g - 1) + Rabs z * g); [lra | apply grows; lra]. }
-    pose proof (grows w (1 + u) ltac:(lra) ltac:(lra)); lra.
+  - replace l2 with ((l + t) + (l2 - (l + t))) by ring.
+    apply Rle_trans with ((B * g + m) + u * (B * g + m)); [apply Rabs_plus_le; assumption|].
+    replace ((n + 1) * U + (Q + Rabs z)) with (B + a) by (unfold B, a; ring).
+    replace (B * g + m + u * (B * g + m)) with ((B * g + m) * (1 + u)) by ring.
+    rewrite <- Rmult_assoc; apply Rmult_le_compat_r; [lra | exact both].
   - rewrite Eh; replace (h + x - lost - start + l2 - (T + (p + q) * y)) with
-      ((h - start + l - T) + (r - lost) + (l1 - (l + r)) + (l2 - (z + l1))) by (unfold x, z; ring).
-    apply Rle_trans with ((n * n + 3 * n) * w * g + w + u * z1
-      + (u * (Rabs z + z1 * (1 + u)) + power (-1075)));
+      ((h - start + l - T) + (r - lost) + (t - (z + r)) + (l2 - (l + t))) by (unfold x, z; ring).
+    apply Rle_trans with ((n * n + 3 * n) * w * g + w + (u * a + e) + u * (B * g + m));
       [apply Rabs_plus_le; [apply Rabs_plus_le; [apply Rabs_plus_le|]|]; assumption|].
     assert (HB : B + Rabs z <= (n + / 2) * U) by (unfold B; lra).
-    set (k := g * (1 + u)) in *.
-    assert (g_k : g <= k) by (unfold k; apply grows; lra).
-    assert (u_k : 1 + u <= k) by lra.
     set (M := n + 3 / 2) in *; assert (PM : 0 < M) by (unfold M; lra).
-    assert (BU : B + U + Rabs z <= M * U) by (unfold M; lra).
-    assert (US : u * z1 <= M * (w * k)).
+    assert (BU : B + a <= M * U) by (unfold M, a; lra).
+    assert (Pwk : 0 <= w * k) by (apply Rmult_le_pos; lra).
+    assert (w_k : w <= w * k) by (apply grows; lra).
+    assert (US : u * (B * g + m) <= M * (w * k)).
     { replace (M * (w * k)) with (u * (M * U * k)) by (unfold w; ring).
-      apply Rmult_le_compat_l; [lra|]; apply Rle_trans with ((B + U + Rabs z) * k);
-        [|apply Rmult_le_compat_r; lra].
-      unfold z1; pose proof (Rmult_le_compat_l B g k PB g_k);
-          pose proof (grows U k ltac:(lra) ltac:(lra)).
-      assert (0 <= Rabs z * k) by (apply Rmult_le_pos; lra); lra. }
-    assert (UZ : u * (Rabs z + z1 * (1 + u)) <= M * (w * k)).
-    { replace (M * (w * k)) with (u * (M * U * k)) by (unfold w; ring).
-      apply Rmult_le_compat_l; [lra|]; apply Rle_trans with ((B + U + Rabs z) * k);
-        [|apply Rmult_le_compat_r; lra].
-      replace (z1 * (1 + u)) with (B * k + U * (1 + u)) by (unfold z1, k; ring).
-      pose proof (grows (Rabs z) k Pz ltac:(lra)).
-      pose proof (Rmult_le_compat_l U (1 + u) k ltac:(lra) u_k); lra. }
+      apply Rmult_le_compat_l; [lra|]; apply Rle_trans with ((B + a) * k); [exact both|].
+      apply Rmult_le_compat_r; lra. }
+    assert (UA : u * a <= M * (w * k)).
+    { apply Rle_trans with (M * w); [|apply Rmult_le_compat_l; lra].
+      replace (M * w) with (u * (M * U)) by (unfold w; ring).
+      apply Rmult_le_compat_l; lra. }
     set (s := n * n + 3 * n) in *; assert (Ps : 0 <= s) by (unfold s; nra).
     assert (old : s * w * g <= s * (w * k)).
     { rewrite Rmult_assoc; apply Rmult_le_compat_l, Rmult_le_compat_l; lra. }
-    assert (small_ones : w + power (-1075) <= w * k).
+    assert (small_ones : w + e <= w * k).
     { pose proof (Rmult_le_compat_l w (1 + u) k ltac:(lra) u_k); lra. }
     replace ((n + 1) * (n + 1) + 3 * (n + 1)) with (s + M + M + 1) by (unfold s, M; field).
     apply Rle_trans with ((s + M + M + 1) * (w * k)).

@@ -64,12 +64,8 @@ struct Accumulator {
     const Vec sum = fused_add(p_high, v, high);
     const Vec part = hn::Sub(sum, high);
     high = sum;
-    const Vec residual = fused_subtract(p_high, v, part);
-    if (kTight) {
-      add_low(fused_add(p_low, v, residual));
-    } else {
-      low = fused_add(p_low, v, hn::Add(low, residual));
-    }
+    // p_low v joins the residual first: so only one addition of a step waits for the one before.
+    add_low(fused_add(p_low, v, fused_subtract(p_high, v, part)));
   }
   /// Adds the sum to a running pair (Lemma 16).
   HWY_INLINE Pair add_to(Pair total, Vec grid, double low_grid) const {

@@ -110,6 +110,7 @@ HWY_INLINE void probabilities(const RowBatch& batch, int r, double log_denominat
   RowTruth& truth = *batch.row[r].truth;
   const std::int64_t size = truth.keys.size();
   constexpr std::int64_t kBlockKeys = kBlockTiles * kTileKeys;
+  constexpr double kSmallestLogarithm = -746;  // exp of less is 0
   for (std::int64_t block = 0; block < batch.blocks(); ++block) {
     const double lag = batch.reference.data()[block * batch.rows + r] - batch.row[r].reference;
     const double factor = lag > bounds::kExpLowest ? std::exp(lag) / below : 0;
@@ -119,12 +120,17 @@ HWY_INLINE void probabilities(const RowBatch& batch, int r, double log_denominat
     double* p = truth.p.data();
     for (std::int64_t key = first; key < last; key += kLanes) {
       const Vec shifted = hn::Add(load_clipped(log_p, key, last), broadcast(lag));
-      store_clipped(hn::Sub(shifted, broadcast(log_denominator)), log_p, key, last);
-      store_clipped(hn::Mul(load_clipped(p, key, last), broadcast(factor)), p, key, last);
-    }
-    // Weights below exp(-690) were dropped from the sums, not from the promise about p.
-    for (std::int64_t key = first; key < last; ++key) {
-      if (p[key] < 0x1p-990 && log_p[key] > -746) p[key] = std::exp(log_p[key]);
+      const Vec logarithm = hn::Sub(shifted, broadcast(log_denominator));
+      const Vec probability = hn::Mul(load_clipped(p, key, last), broadcast(factor));
+      store_clipped(logarithm, log_p, key, last);
+      store_clipped(probability, p, key, last);
+      // Weights below exp(-690) were dropped from the sums, not from the promise about p.
+      const Mask tiny = hn::And(hn::Lt(probability, broadcast(0x1p-990)),
+                                hn::Gt(logarithm, broadcast(kSmallestLogarithm)));
+      if (hn::AllFalse(Tag(), tiny)) continue;
+      for (std::int64_t n = key; n < std::min(last, key + kLanes); ++n) {
+        if (p[n] < 0x1p-990 && log_p[n] > kSmallestLogarithm) p[n] = std::exp(log_p[n]);
+      }
     }
   }
 }

@@ -23,28 +23,10 @@ constexpr std::string_view kNames[kFamilies] = {
 using Values = std::vector<double>;
 using Random = std::mt19937_64;
 
-double normal(Random& random) {
-  // Box and Muller: the same numbers with every standard library.
-  const double u = static_cast<double>((random() >> 11) + 1) * 0x1p-53;
-  const double v = static_cast<double>(random() >> 11) * 0x1p-53;
-  return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
-}
 Values normals(Random& random, std::int64_t count, double size) {
   Values values(static_cast<std::size_t>(count));
   for (double& value : values) value = normal(random) * size;
   return values;
-}
-
-/// Any finite bit pattern of binary32 (of binary64 for f64).
-double random_finite(Random& random, DType type) {
-  for (;;) {
-    const std::uint64_t bits = random();
-    const double value =
-        type == DType::f64
-            ? std::bit_cast<double>(bits)
-            : static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-    if (std::isfinite(value)) return value;
-  }
 }
 
 struct Numbers {
@@ -261,6 +243,23 @@ void poison(double value, OwnedProblem& owned) {
 }
 
 }  // namespace
+
+double normal(std::mt19937_64& random) {
+  // Box and Muller: the same numbers with every standard library.
+  const double u = static_cast<double>((random() >> 11) + 1) * 0x1p-53;
+  const double v = static_cast<double>(random() >> 11) * 0x1p-53;
+  return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
+}
+double random_finite(std::mt19937_64& random, DType type) {
+  for (;;) {
+    const std::uint64_t bits = random();
+    const double value =
+        type == DType::f64
+            ? std::bit_cast<double>(bits)
+            : static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    if (std::isfinite(value)) return value;
+  }
+}
 
 std::string_view name(Family family) { return kNames[static_cast<int>(family)]; }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "oracle/case/problem.hpp"
+#include "oracle/truth/backward.hpp"
 
 namespace ringproof::test {
 
@@ -65,6 +65,15 @@ struct Shape {
 
 /// A problem of the family; the same seed gives the same bits.
 OwnedProblem make_problem(Family, const Shape&, std::uint64_t seed);
+/// A normal number, the same with every standard library.
+double normal(std::mt19937_64&);
+/// Any finite bit pattern of binary32 (of binary64 for f64).
+double random_finite(std::mt19937_64&, oracle::DType);
+
+/// dout and dlse for a problem of the family, in the types of q; the numbers suit the family. Some
+/// rows of dout are zeros. With `given`: also out and lse as a kernel might have returned them.
+oracle::Upstream make_upstream(Family, const Shape&, std::uint64_t seed, OwnedProblem&,
+                               bool given = false);
 /// A shape drawn at random: every feature appears, alone and with others.
 Shape random_shape(std::mt19937_64&);
 std::string describe(Family, const Shape&, std::uint64_t seed);

@@ -1,76 +1,19 @@
-// A dense softmax written a second time, on binary floating-point numbers of 60 decimal digits,
-// with its own score rule and another order of summation (keys from the last to the first,
-// dimensions in pairs): it must fall inside the radius of the double-double rows.
-#include <boost/multiprecision/cpp_bin_float.hpp>
+// Attention and its gradients written a second time, on binary floating-point numbers of 60 decimal
+// digits (digits60.hpp): the answers must fall inside the radius of the double-double rows, and
+// finite differences of the second forward pass confirm the gradients of both.
 #include <cmath>
-#include <optional>
 
-#include "oracle/truth/truth.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/unit/truth/digits60.hpp"
 #include "tests/unit/truth/families.hpp"
+#include "tests/unit/truth/gradient_rows.hpp"
 
 namespace ringproof::test {
 namespace {
 
 using namespace oracle;
-using Digits60 = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<60>,
-                                               boost::multiprecision::et_off>;
 
-struct Answer {
-  std::vector<Digits60> out;
-  Digits60 lse;
-};
-
-/// Sum of terms [first, last) by halves.
-template <class Term>
-Digits60 pairwise(std::int64_t first, std::int64_t last, const Term& term) {
-  if (last - first == 1) return term(first);
-  const std::int64_t middle = first + (last - first) / 2;
-  return pairwise(middle, last, term) + pairwise(first, middle, term);
-}
-
-/// The score of a visible key, straight from the definition.
-Digits60 score(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
-  const std::int64_t kv = h / (p.heads / p.kv_heads);
-  const Digits60 dot = pairwise(0, p.head_dim, [&](std::int64_t t) {
-    return Digits60(p.q.at(b, h, i, t)) * p.q_scale.at(b, h, i, t) * p.k.at(b, kv, j, t) *
-           p.k_scale.at(b, kv, j, t);
-  });
-  Digits60 s =
-      p.spec.scale ? Digits60(dot * *p.spec.scale) : Digits60(dot / sqrt(Digits60(p.head_dim)));
-  if (p.spec.softcap > 0) s = p.spec.softcap * tanh(Digits60(s / p.spec.softcap));
-  if (p.bias) s += p.bias.at(b, h, i, j);
-  if (p.alibi_slopes) {
-    const auto difference = p.position_q[static_cast<std::size_t>(b * p.queries + i)] -
-                            p.position_k[static_cast<std::size_t>(b * p.keys + j)];
-    s -= Digits60(p.alibi_slopes.at(b, h, 0, 0)) * std::abs(difference);
-  }
-  return s;
-}
-
-std::optional<Answer> answer(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i) {
-  const std::int64_t kv = h / (p.heads / p.kv_heads);
-  std::vector<std::pair<std::int64_t, Digits60>> scores;
-  for (std::int64_t j = p.keys - 1; j >= 0; --j) {
-    if (visible(p, b, h, i, j)) scores.emplace_back(j, score(p, b, h, i, j));
-  }
-  if (scores.empty()) return std::nullopt;
-  const Digits60 shift = scores.front().second;  // any shift will do
-  Digits60 denominator =
-      p.sinks ? Digits60(exp(Digits60(p.sinks.at(0, h, 0, 0) - shift))) : Digits60(0);
-  Answer result{std::vector<Digits60>(static_cast<std::size_t>(p.value_dim), Digits60(0)), {}};
-  for (const auto& [j, s] : scores) {
-    const Digits60 weight = exp(Digits60(s - shift));
-    denominator += weight;
-    for (std::int64_t c = 0; c < p.value_dim; ++c) {
-      result.out[static_cast<std::size_t>(c)] +=
-          weight * p.v.at(b, kv, j, c) * p.v_scale.at(b, kv, j, c);
-    }
-  }
-  for (Digits60& element : result.out) element /= denominator;
-  result.lse = shift + log(denominator);
-  return result;
-}
+std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 bool holds(const Certified& certified, const Digits60& value) {
   const Digits60 distance = abs(Digits60(value - certified.hi - certified.lo));
@@ -78,15 +21,16 @@ bool holds(const Certified& certified, const Digits60& value) {
          Digits60(certified.radius) + abs(value) * Digits60("1e-52") + Digits60("1e-320");
 }
 
+/// Families whose scores keep 60 digits meaningful.
+constexpr Family kTame[] = {Family::randn,           Family::equal_scores,
+                            Family::value_ones,      Family::ascending,
+                            Family::descending,      Family::sharp,
+                            Family::dominant_key,    Family::unequal_mass,
+                            Family::repeated_maxima, Family::huge_scores_tiny_gaps,
+                            Family::dot_cancels,     Family::value_cancels,
+                            Family::exponent_spread};
+
 TEST_CASE("an independent dense softmax of 60 digits falls inside the radius") {
-  // Families whose scores keep 60 digits meaningful.
-  constexpr Family kTame[] = {Family::randn,           Family::equal_scores,
-                              Family::value_ones,      Family::ascending,
-                              Family::descending,      Family::sharp,
-                              Family::dominant_key,    Family::unequal_mass,
-                              Family::repeated_maxima, Family::huge_scores_tiny_gaps,
-                              Family::dot_cancels,     Family::value_cancels,
-                              Family::exponent_spread};
   std::mt19937_64 random(31);
   long elements = 0, rows = 0;
   for (std::uint64_t seed = 1; seed <= 52; ++seed) {
@@ -99,6 +43,7 @@ TEST_CASE("an independent dense softmax of 60 digits falls inside the radius") {
     INFO(describe(family, shape, seed));
     const OwnedProblem owned = make_problem(family, shape, seed);
     const Problem& p = owned.problem;
+    const Numbers60 numbers(p);
     for (std::int64_t b = 0; b < p.batches; ++b) {
       for (std::int64_t h = 0; h < p.heads; ++h) {
         const HeadTruth head(p, b, p.kv_head(h),
@@ -107,7 +52,7 @@ TEST_CASE("an independent dense softmax of 60 digits falls inside the radius") {
           const HeadTruth::RowId id{h, i};
           RowTruth row;
           head.rows({&id, 1}, &row);
-          const std::optional<Answer> expected = answer(p, b, h, i);
+          const std::optional<Answer60> expected = answer60(numbers, b, h, i);
           if (!expected || !std::isfinite(row.lse.radius)) continue;
           ++rows;
           CHECK(holds(row.lse, expected->lse));
@@ -121,6 +66,121 @@ TEST_CASE("an independent dense softmax of 60 digits falls inside the radius") {
   }
   CHECK(rows > 150);
   CHECK(elements > 1500);
+}
+
+/// Every gradient of a problem, from double-double where that certifies, else from intervals.
+void check_gradients(const OwnedProblem& owned, const Upstream& upstream, Precision precision,
+                     long& elements) {
+  const Problem& p = owned.problem;
+  const Gradients60 expected = gradients60(Numbers60(p), upstream);
+  const Backward found = backward(p, upstream, precision, HeadTruth::kRows, 32);
+  const auto check = [&](const Certified& certified, const Digits60& value) {
+    if (!std::isfinite(certified.radius)) return;
+    CHECK(holds(certified, value));
+    ++elements;
+  };
+  std::vector<CertifiedSum> dsinks(size(p.heads));
+  for (std::size_t n = 0; n < found.rows.size(); ++n) {
+    const RowTruth& row = found.rows[n];
+    const RowGradients& gradients = found.gradients[n];
+    REQUIRE(gradients.not_applicable.empty());
+    const std::size_t query = size((row.b * p.heads + row.h) * p.queries + row.i);
+    for (std::size_t d = 0; d < gradients.dq.size(); ++d) {
+      check(gradients.dq[d], expected.dq[query * gradients.dq.size() + d]);
+    }
+    for (std::size_t j = 0; j < gradients.dbias.size(); ++j) {
+      check(gradients.dbias[j], expected.dbias[query * size(p.keys) + size(row.keys.first) + j]);
+    }
+    dsinks[size(row.h)].add(gradients.dsink);
+  }
+  for (std::size_t h = 0; p.sinks && h < dsinks.size(); ++h) {
+    check(dsinks[h].value(), expected.dsinks[h]);
+  }
+  for (std::int64_t key = 0; key < p.batches * p.kv_heads * p.keys; ++key) {
+    const GradientSums& sums = found.sums[size(key / p.keys)];
+    for (std::int64_t d = 0; d < p.head_dim; ++d) {
+      check(sums.dk(key % p.keys, d), expected.dk[size(key * p.head_dim + d)]);
+    }
+    for (std::int64_t c = 0; c < p.value_dim; ++c) {
+      check(sums.dv(key % p.keys, c), expected.dv[size(key * p.value_dim + c)]);
+    }
+  }
+}
+
+Shape tame_shape(std::mt19937_64& random) {
+  Shape shape = random_shape(random);
+  shape.head_dim = std::min<std::int64_t>(shape.head_dim, 8);
+  shape.value_dim = std::min<std::int64_t>(shape.value_dim, 8);
+  shape.keys = std::min<std::int64_t>(shape.keys, 40);
+  shape.queries = std::min<std::int64_t>(shape.queries, 4);
+  shape.finite_mask_bias = shape.poison = false;
+  return shape;
+}
+
+TEST_CASE("an independent backward pass of 60 digits falls inside the radius") {
+  std::mt19937_64 random(37);
+  long elements = 0;
+  for (std::uint64_t seed = 1; seed <= 52; ++seed) {
+    const Family family = kTame[seed % std::size(kTame)];
+    const Shape shape = tame_shape(random);
+    INFO(describe(family, shape, seed));
+    OwnedProblem owned = make_problem(family, shape, seed);
+    const Upstream upstream = make_upstream(family, shape, seed, owned);
+    check_gradients(owned, upstream, seed % 2 == 0 ? Precision::fast : Precision::tight, elements);
+  }
+  CHECK(elements > 10000);
+}
+
+/// Central difference of the objective by one number, good to about 1e-28 of its size.
+Digits60 difference(Numbers60& x, const Upstream& upstream, Digits60& number) {
+  const Digits60 before = number, step("1e-18");
+  number = before + step;
+  const Digits60 above = objective60(x, upstream);
+  number = before - step;
+  const Digits60 below = objective60(x, upstream);
+  number = before;
+  return (above - below) / (2 * step);
+}
+
+TEST_CASE("finite differences of the forward pass are the gradients of the backward pass") {
+  std::mt19937_64 random(41);
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Shape shape = tame_shape(random);
+    shape.keys = std::min<std::int64_t>(shape.keys, 12);
+    shape.sinks = seed % 2 == 0;
+    shape.bias = seed % 3 == 0;
+    shape.softcap = seed % 4 == 0 ? 1.5 : 0;
+    INFO(describe(Family::randn, shape, seed));
+    OwnedProblem owned = make_problem(Family::randn, shape, seed);
+    const Upstream upstream = make_upstream(Family::randn, shape, seed, owned);
+    Numbers60 x(owned.problem);
+    const Backward found =
+        backward(owned.problem, upstream, Precision::fast, HeadTruth::kRows, 1 << 20);
+    const auto check = [&](const Certified& gradient, Digits60& number) {
+      const Digits60 slope = difference(x, upstream, number);
+      CHECK(abs(Digits60(gradient.hi + Digits60(gradient.lo) - slope)) <=
+            gradient.radius + Digits60("1e-22"));
+    };
+    const RowTruth& row = found.rows.back();
+    const RowGradients& gradients = found.gradients.back();
+    if (!gradients.failed && !gradients.dq.empty())
+      check(gradients.dq[0], x.q[x.q.size() - gradients.dq.size()]);
+    for (std::size_t j = 0; j < gradients.dbias.size(); j += 3) {
+      const std::size_t at = x.bias.size() - size(owned.problem.keys) + size(row.keys.first) + j;
+      if (isfinite(x.bias[at])) check(gradients.dbias[j], x.bias[at]);
+    }
+    const std::int64_t last = shape.keys - 1;
+    check(found.sums.back().dk(last, 0), x.k[x.k.size() - size(shape.head_dim)]);
+    check(found.sums.back().dv(last, 0), x.v[x.v.size() - size(shape.value_dim)]);
+    if (!x.sinks.empty()) {
+      CertifiedSum sum;
+      for (std::size_t n = 0; n < found.rows.size(); ++n) {
+        // The objective leaves out rows that see no key.
+        if (found.rows[n].h == 0 && found.rows[n].visible > 0) sum.add(found.gradients[n].dsink);
+      }
+      check(sum.value(), x.sinks[0]);
+    }
+  }
 }
 
 }  // namespace

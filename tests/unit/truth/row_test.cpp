@@ -5,6 +5,7 @@
 #include <limits>
 #include <thread>
 
+#include "oracle/case/error.hpp"
 #include "oracle/truth/truth.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/unit/truth/families.hpp"
@@ -157,6 +158,37 @@ TEST_CASE("a huge value behind the last key costs no precision") {
     return all_rows(owned.problem, Precision::fast, 3);
   };
   check_same(rows_with(0), rows_with(0x1p100));
+}
+
+TEST_CASE("a huge value that a mask hides costs no precision") {
+  Shape shape = small_shape();
+  shape.mask = true;
+  const auto rows_with = [&](double hidden) {
+    OwnedProblem owned = make_problem(Family::randn, shape, 12);
+    for (std::int64_t j = 0; j < shape.keys; ++j) {
+      for (std::int64_t i = 0; i < shape.queries; ++i) {
+        auto* may_attend = const_cast<std::byte*>(owned.problem.mask.address(0, 0, i, j));
+        *may_attend = static_cast<std::byte>(j % 3 != 0);
+      }
+      if (j % 3 != 0) continue;
+      for (const Tensor* tensor : {&owned.problem.k, &owned.problem.v}) {
+        for (std::int64_t c = 0; c < tensor->shape[3]; ++c) {
+          encode(DType::f32, hidden, const_cast<std::byte*>(tensor->address(0, 0, j, c)));
+        }
+      }
+    }
+    return all_rows(owned.problem, Precision::fast, 3);
+  };
+  check_same(rows_with(0), rows_with(0x1p100));
+}
+
+TEST_CASE("sizes beyond the proof are refused") {
+  Shape shape = small_shape();
+  shape.queries = shape.keys = 1;
+  shape.q_type = shape.kv_type = DType::f8_e4m3;
+  shape.head_dim = (1 << 19) + 1;
+  const OwnedProblem owned = make_problem(Family::equal_scores, shape, 1);
+  CHECK_THROWS_AS(HeadTruth(owned.problem, 0, 0, Precision::fast), BadInput);
 }
 
 TEST_CASE("a row that sees a number that is not finite says so") {
