@@ -1,10 +1,10 @@
-(* The sum of weights times values of one tile (oracle/truth/grid_sum-inl.hpp, Accumulator,
-   variant
+(* The sum of weights times values of one tile (oracle/truth/grid_sum-inl.hpp, Accumulator, variant
    `fast`): like the dot product of DotProduct.v, with weights of two words.
 
    In words.  A weight is ph + pl with sum_j |pl_j v_j| <= 2^-53 C / 2, as |pl| <= 2^-53 |ph| gives.
-   The high products go to `high` against the constant C = 2^c; what that loses is added to pl v by a
-   fused operation, and the sum of both to `low`.  With sum_j |ph_j v_j| + n 2^-53 C <= C / 2 and n <= 2^20 terms
+   The high products go to `high` against the constant C = 2^c; what that loses is added to pl v by
+   a fused operation, and the sum of both to `low`.  With sum_j |ph_j v_j| + n 2^-53 C <= C / 2 and
+   n <= 2^20 terms
 
      |(high - 1.5 C) + low - sum_j (ph_j + pl_j) v_j| <= (n^2 + 3 n) (1 + 2^-30) 2^-106 C. *)
 
