@@ -52,13 +52,9 @@ void AbsorbTile(const TileState& state, float* x, Index keys, float factor, cons
                 Index value_dim) {
   HWY_ALIGN float alpha[kQueries];
   WeighTile(state, x, keys, factor, alpha);
-  multiply_into<Into::rescale>({.a = values,
-                                .a_row = 1,
-                                .a_step = value_dim,
-                                .b = x,
-                                .b_row = kQueries,
-                                .c = state.o,
-                                .c_row = kQueries,
+  multiply_into<Into::rescale>({.a = {values, 1, value_dim},
+                                .b = {x, kQueries},
+                                .c = {state.o, kQueries},
                                 .rows = value_dim,
                                 .depth = keys,
                                 .columns = kQueries},

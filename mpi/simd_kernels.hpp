@@ -20,14 +20,24 @@ constexpr Index padded_columns(Index columns) {
   return (columns + kColumns - 1) / kColumns * kColumns;
 }
 
-/// c[r][n] = sum over t of a(r, t) b[t][n], where a(r, t) lies at a[r * a_row + t * a_step].
+/// The factor that is broadcast: a(r, t) lies at data[r * row + t * step].
+struct Broadcast {
+  const float* data;
+  Index row, step;
+};
+
+/// Numbers in rows, aligned; `row` numbers from one row to the next.
+template <class Float>
+struct Rows {
+  Float* data;
+  Index row;
+};
+
+/// c[r][n] = sum over t of a(r, t) b[t][n].
 struct Product {
-  const float* a;
-  Index a_row, a_step;
-  const float* b;  // [depth, b_row], aligned
-  Index b_row;
-  float* c;  // [rows, c_row], aligned
-  Index c_row;
+  Broadcast a;
+  Rows<const float> b;         // [depth, columns]
+  Rows<float> c;               // [rows, columns]
   Index rows, depth, columns;  // columns: a multiple of kColumns
 };
 

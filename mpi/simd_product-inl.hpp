@@ -36,19 +36,19 @@ HWY_INLINE void pass(const Product& p, const float* alpha, Index row, Index colu
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d);
   }
-  const float* a = p.a + row * p.a_row;
-  const float* b = p.b + column;
-  for (Index t = 0; t < p.depth; ++t, a += p.a_step, b += p.b_row) {
+  const float* a = p.a.data + row * p.a.row;
+  const float* b = p.b.data + column;
+  for (Index t = 0; t < p.depth; ++t, a += p.a.step, b += p.b.row) {
     Vec terms[V];
     for (int v = 0; v < V; ++v) terms[v] = hn::Load(d, b + v * kLanes);
     for (int r = 0; r < R; ++r) {
-      const Vec factor = hn::Set(d, a[r * p.a_row]);
+      const Vec factor = hn::Set(d, a[r * p.a.row]);
       for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, terms[v], sum[r][v]);
     }
   }
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) {
-      float* place = p.c + (row + r) * p.c_row + column + v * kLanes;
+      float* place = p.c.data + (row + r) * p.c.row + column + v * kLanes;
       Vec result = sum[r][v];
       if constexpr (kInto == Into::add) result = hn::Add(hn::Load(d, place), result);
       if constexpr (kInto == Into::rescale) {
@@ -99,8 +99,8 @@ HWY_INLINE Vec exp2_of(Vec x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0f)), result);
 }
 
-/// factor * x - shift, fused where the machine can; elsewhere the difference is taken first, because
-/// a rounded product near a rounded shift would lose what the fused form keeps.
+/// factor * x - shift, fused where the machine can; elsewhere the difference is taken first: a
+/// rounded product near a rounded shift would lose what the fused form keeps.
 HWY_INLINE Vec exponent_of(Vec x, Vec m, Vec factor, Vec shift) {
   if constexpr (kFused) return hn::MulSub(x, factor, shift);
   return hn::Mul(hn::Sub(x, m), factor);

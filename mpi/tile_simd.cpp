@@ -128,13 +128,9 @@ Index SimdTile::hide(const Pair& pair, float* x) const {
 
 /// x of a pair of tiles, and how many pairs are seen.
 Index SimdTile::scores_of(const Pair& pair, Scratch& scratch) {
-  multiply({.a = scratch.k,
-            .a_row = p().head_dim,
-            .a_step = 1,
-            .b = q_.data() + pair.tile * p().head_dim * kQueries,
-            .b_row = kQueries,
-            .c = scratch.x.data(),
-            .c_row = kQueries,
+  multiply({.a = {scratch.k, p().head_dim, 1},
+            .b = {q_.data() + pair.tile * p().head_dim * kQueries, kQueries},
+            .c = {scratch.x.data(), kQueries},
             .rows = pair.keys->count,
             .depth = p().head_dim,
             .columns = kQueries},

@@ -11,7 +11,7 @@
 
 namespace ringproof::mpi {
 
-class MpiTransport final : public Transport {
+class MpiTransport : public Transport {
  public:
   /// Precondition: MPI is initialised. Duplicates the communicator.
   MpiTransport(MPI_Comm communicator, const DebugOptions& debug);

@@ -26,6 +26,17 @@ bool fits_fp32(double number) {
   return size == 0 || (size >= std::ldexp(1.0, format.min_exponent) && size <= format.largest);
 }
 
+/// Is the scale a number of the type computed in, or does it cost a rounding of its own?
+bool scale_is_exact(const oracle::Problem& problem, bool fp64) {
+  const auto exact = [&](double number) {
+    return fp64 || number == static_cast<double>(static_cast<float>(number));
+  };
+  if (problem.spec.scale) return exact(*problem.spec.scale);
+  // 1/sqrt(D) is a number of either type for the powers of four.
+  const auto root = static_cast<Index>(std::lround(std::sqrt(problem.head_dim)));
+  return root * root == problem.head_dim && (root & (root - 1)) == 0;
+}
+
 bool is_scaled(const oracle::Problem& problem) {
   return problem.q_scale.tensor || problem.k_scale.tensor || problem.v_scale.tensor;
 }
@@ -156,6 +167,10 @@ std::string contract_for(const CaseInput& input, Index ranks, Pass pass, const s
     }
     // Distances beyond 2^24 are rounded before the slope multiplies them.
     if (problem.alibi_slopes && farthest(problem) > 0x1p24) object["score"]["bias_roundings"] = 2;
+  }
+  // The presets count the product with the scale, not a scale that is rounded itself.
+  if (pass == Pass::backward && !scale_is_exact(problem, fp64)) {
+    object["backward"]["grad_scale_roundings"] = 2;
   }
   if (object.is_null()) return name;
   object["base"] = name;

@@ -30,7 +30,7 @@ struct Loaded {
   View<T> view() const { return {numbers, stride}; }
 };
 
-/// Read everything, or only what every rank of a ring must know: no q, k, v, bias, mask, dout, dlse.
+/// Read everything, or what every rank of a ring must know: not q, k, v, bias, mask, dout, dlse.
 enum class Read { everything, description };
 
 /// Owns the numbers of one problem. Keep it as long as problem() is used.

@@ -50,13 +50,9 @@ TEST_CASE("The product is right for every number of rows, depth and columns, and
           for (const Into into : {Into::replace, Into::add, Into::rescale}) {
             Operands x = draw(rows, depth, columns);
             const Operands before = draw(rows, depth, columns);
-            multiply({.a = x.a.data(),
-                      .a_row = transposed ? 1 : depth,
-                      .a_step = transposed ? rows : 1,
-                      .b = x.b.data(),
-                      .b_row = columns,
-                      .c = x.c.data(),
-                      .c_row = columns,
+            multiply({.a = {x.a.data(), transposed ? 1 : depth, transposed ? rows : 1},
+                      .b = {x.b.data(), columns},
+                      .c = {x.c.data(), columns},
                       .rows = rows,
                       .depth = depth,
                       .columns = columns},
