@@ -54,8 +54,8 @@ inline double full_ring_seconds(const Machine& machine, const Shape& shape, Inde
   return static_cast<double>(ranks - 1) * step + compute;
 }
 
-/// Any ring: seconds[t, r] of computing, and who passes its block on after which step. `moves(block,
-/// step)` as the ring decides it.
+/// Any ring, from the pairs that each rank computes at each step, and moves(block, step): does a
+/// block travel on after a step?
 inline double ring_seconds(const Machine& machine, const Shape& shape,
                            const reference::Workload& work, reference::Direction direction,
                            bool overlap, const auto& moves) {

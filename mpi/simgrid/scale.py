@@ -87,8 +87,9 @@ def layout_table(simulator, sizes):
             got = simulator.run(size, layout, "causal", rows=1024)
             check(got["seconds"], got["model"], f"{layout}, {size} ranks")
             times[layout] = got["seconds"]
+            gain = ratio(times["contiguous"], got["seconds"])
             rows.append(f"| {size} | {layout} | {got['seconds'] * 1e3:.3f} | "
-                        f"{got['model'] * 1e3:.3f} | {ratio(times['contiguous'], got['seconds'])} |")
+                        f"{got['model'] * 1e3:.3f} | {gain} |")
     return rows
 
 
@@ -105,7 +106,7 @@ def crossing_table(simulator, size=16):
         if waiting > 0.01:  # the step lasts as long as its transfer, which grows like b
             step = (got["seconds"] - compute) / (size - 1)
             crossing = b * (step - LATENCY) / compute
-    rows += ["", f"Crossing point: {crossing:.1f} rows by simulation, {formula:.1f} by formula (17)."]
+    rows += ["", f"Crossing point: {crossing:.1f} rows by simulation, {formula:.1f} by (17)."]
     check(crossing, formula, "crossing point")
     return rows
 

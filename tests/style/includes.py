@@ -17,7 +17,7 @@ LIBRARIES = [
     ("json", r"nlohmann/.*"),
     ("cli11", r"CLI/.*"),
     ("fmt", r"fmt/.*"),
-    ("mpi", r"mpi\.h"),
+    ("mpi", r"(?:smpi/s)?mpi\.h"),
     ("cuda", r"cuda.*|nccl\.h|mma\.h|cooperative_groups.*"),
     ("catch2", r"catch2/.*"),
     ("rapidcheck", r"rapidcheck(?:\.h|/.*)"),
