@@ -18,10 +18,17 @@ enum class MatrixSum {
   truncated,   // aligned to the largest, cut two bits below fp32, added exactly, cut to fp32
 };
 
+/// Do kernels report their plain loads and stores (access_hooks.cpp)?
+#if RINGPROOF_CUDA_CHECKED
+inline constexpr bool kInstrumented = true;
+#else
+inline constexpr bool kInstrumented = false;
+#endif
+
 struct DeviceOptions {
-  std::uint64_t seed = 0;     // 0: blocks and threads in order; else in an order drawn from it
-  bool lazy_copies = true;    // cp.async delivers at its wait; else at once
-  bool shared_checks = true;  // races, uninitialised words, copies in flight
+  std::uint64_t seed = 0;   // 0: blocks and threads in order; else in an order drawn from it
+  bool lazy_copies = true;  // cp.async delivers at its wait; else at once
+  bool shared_checks = kInstrumented;  // races, uninitialised words, copies in flight
   MatrixSum matrix_sum = MatrixSum::sequential;
 };
 DeviceOptions& device_options();

@@ -146,12 +146,14 @@ __global__ void __launch_bounds__(kThreads) register_tiles(BlockArguments<Elemen
       part.o[r][c] = part.here[r] ? block.o[part.at[r] * W + x + kSide * c] : 0;
     }
   }
+  int tiles_seen = 0;
   for (int first = 0; first < block.keys; first += kKeys) {
     const int last = min(first + kKeys, block.keys) - 1;
     if (tile_sight(block.rules, block.query_rows, block.key_rows, batch, first_query, last_query,
                    first, last) == Sight::none) {
       continue;
     }
+    ++tiles_seen;
     __syncthreads();  // the tile before has been read
     load<W>(memory.k, block.k + keys_at, first, block.keys);
     load<W>(memory.v, block.v + keys_at, first, block.keys);
@@ -165,7 +167,7 @@ __global__ void __launch_bounds__(kThreads) register_tiles(BlockArguments<Elemen
     __syncthreads();  // the weights are there
     add_values(memory, part, x, y);
   }
-  __syncthreads();  // threads of a row have all read its state
+  if (tiles_seen == 0) return;  // the states stay as they are
   for (int r = 0; r < kEach; ++r) {
     if (!part.here[r]) continue;
     if (x == 0) block.m[part.at[r]] = part.m[r], block.l[part.at[r]] = part.l[r];

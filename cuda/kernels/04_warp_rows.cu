@@ -95,12 +95,14 @@ __global__ void __launch_bounds__(kThreads) warp_rows(BlockArguments<Element> bl
     part[r].m = here ? block.m[at] : minus_infinity(), part[r].l = here ? block.l[at] : 0;
     for (int c = 0; c < W / 32; ++c) part[r].o[c] = here ? block.o[at * W + lane + 32 * c] : 0;
   }
+  int tiles_seen = 0;
   for (int first = 0; first < block.keys; first += kKeys) {
     const int last = min(first + kKeys, block.keys) - 1;
     if (tile_sight(block.rules, block.query_rows, block.key_rows, batch, first_query, last_query,
                    first, last) == Sight::none) {
       continue;
     }
+    ++tiles_seen;
     __syncthreads();  // the tile before has been read
     load<W>(memory.k, block.k + keys_at, first, block.keys);
     load<W>(memory.v, block.v + keys_at, first, block.keys);
@@ -111,6 +113,7 @@ __global__ void __launch_bounds__(kThreads) warp_rows(BlockArguments<Element> bl
     RINGPROOF_UNROLL
     for (int r = 0; r < kEach; ++r) absorb(part[r], memory, block, query[r], warp_row + r, lane);
   }
+  if (tiles_seen == 0) return;  // the states stay as they are
   RINGPROOF_UNROLL
   for (int r = 0; r < kEach; ++r) {
     const int i = first_query + warp_row + r;

@@ -26,10 +26,12 @@ __global__ void __launch_bounds__(kMatrixThreads) tensor_cores(BlockArguments<El
   load_states(rows, block, place);
 
   const int tiles = (block.keys + kMatrixKeys - 1) / kMatrixKeys;
+  int tiles_seen = 0;
   for (int tile = 0; tile < tiles; ++tile) {
     const Sight sight = sight_of_tile(memory.facts, block, place, tile);
     if (sight == Sight::none) continue;
     const int first_key = tile * kMatrixKeys;
+    ++tiles_seen;
     __syncthreads();  // the tile before has been read
     load(memory.k, k, first_key, block.keys);
     load(memory.v, v, first_key, block.keys);
@@ -46,7 +48,7 @@ __global__ void __launch_bounds__(kMatrixThreads) tensor_cores(BlockArguments<El
     absorb_scores(s, rows);
     add_values<W, Element>(s, rows.o, memory.v, place);
   }
-  store_states(rows, block, place);
+  if (tiles_seen > 0) store_states(rows, block, place);  // else the states stay as they are
 }
 
 }  // namespace

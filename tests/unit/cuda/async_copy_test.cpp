@@ -18,7 +18,7 @@ float* words() { return reinterpret_cast<float*>(cuda_host::dynamic_shared_memor
 Outcome copy_then(unsigned distance, bool lazy, const std::function<void()>& between,
                   float* seen = nullptr) {
   for (int n = 0; n < 128; ++n) source[n] = static_cast<float>(n);
-  const test::WithDevice device({.lazy_copies = lazy});
+  const test::WithDevice device({.lazy_copies = lazy, .shared_checks = true});
   return run_block(32, 32 * 16, [=] {
     cuda::copy_async(words() + threadIdx.x * 4, source + threadIdx.x * 4, true);
     cuda::commit_copies();

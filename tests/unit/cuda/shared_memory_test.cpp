@@ -9,6 +9,10 @@ using cuda_host::FaultClass;
 using test::Outcome;
 using test::run_block;
 
+// Plain loads and stores are seen through the compiler's instrumentation, which another sanitizer
+// takes the place of.
+#if RINGPROOF_CUDA_CHECKED
+
 namespace {
 
 /// How the threads between two accesses are ordered.
@@ -33,10 +37,6 @@ Outcome exchange(unsigned threads, unsigned distance, Barrier barrier) {
 }
 
 }  // namespace
-
-// Plain loads and stores are seen through the compiler's instrumentation, which another sanitizer
-// takes the place of.
-#if RINGPROOF_CUDA_CHECKED
 
 TEST_CASE("reading what another thread wrote needs a barrier that both threads share") {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
@@ -117,6 +117,7 @@ TEST_CASE("an index beyond the block's shared memory, or before it, is out of bo
 #endif
 
 TEST_CASE("matrix loads refuse rows that are not aligned, not inside, or not written") {
+  const test::WithDevice device({.shared_checks = true});  // every access here is reported
   const auto load = [](std::size_t bytes, std::size_t shift, bool write) {
     return run_block(32, bytes, [=] {
       unsigned char* shared = cuda_host::dynamic_shared_memory();
