@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "oracle/contract/assumptions.hpp"
-#include "oracle/contract/delta_error.hpp"
+#include "oracle/contract/backward_budget.hpp"
 
 namespace ringproof::oracle {
 
@@ -18,122 +18,9 @@ constexpr double kInflation = 1 + 0x1p-30;
 /// Beyond this a budget saturates and the bound is infinite.
 constexpr double kLargest = 0x1p800;
 
-struct Scratch {
-  RowBudget row;
-  std::vector<FormSums> forms;
-  std::size_t form_count = 0;
-  ExactProbabilities exact;
-  Probabilities used, other;
-  GradientKeys keys;
-  DeltaScratch delta;
-  std::vector<double> out;                           // [Dv]
-  std::vector<double> signed_sum, weighted, extent;  // [D] sums over the keys
-};
-
-bool isolated(const Contract& c) { return c.backward.mode == BackwardMode::isolated; }
-bool may_recompute(const Contract& c) {
-  return isolated(c) || c.backward.p_from != ProbabilityFrom::stored;
-}
-bool may_store(const Contract& c) {
-  return !isolated(c) && c.backward.p_from != ProbabilityFrom::recompute;
-}
-
-/// Lam of (25) over the merges of the contract: the LSE that the forward pass hands over.
-double stored_lse_error(const Scratch& s) {
-  double largest = 0;
-  for (std::size_t f = 0; f < s.form_count; ++f) {
-    largest = std::max(largest, lse_bound(s.row, s.forms[f].budget));
-  }
-  return largest * kInflation;
-}
-
-/// The hoisted parts of dP and of the softcap's derivative. (27a), (29)
-void product_budget(const Contract& c, const Problem& problem, const BackwardHead& head,
-                    const RowGradients& row, GradientBudget& out) {
-  const Contract::Backward& b = c.backward;
-  const double Gd = gamma(b.dp_acc, Terms::contiguous(problem.value_dim)) + hat(c.inputs.load_u_v) +
-                    hat(c.inputs.load_u_do);
-  const double Sd = sum_of_hats(b.dp_store), us = hat(c.softmax.u);
-  double factors = 2 * static_cast<double>(problem.value_dim);
-  for (std::size_t k = 0; k < row.dout.size(); ++k) {  // a factor read as zero loses the other one
-    factors += std::fabs(row.dout[k]) + std::max(head.range.largest[k], -head.range.smallest[k]);
-  }
-  out.dp_dot = std::exp(Sd) * std::expm1(Gd);
-  out.dp_relative = std::expm1(Sd);
-  out.dp_underflow = std::exp(Sd) * (std::exp(Gd) * factors * b.dp_eta +
-                                     static_cast<double>(b.dp_store.size()) * b.dp_store_eta);
-  out.dp_radius = row.dp_radius;
-  out.cap = problem.spec.softcap;
-  out.cap_square = std::exp(4 * us);
-  out.cap_relative = std::expm1(4 * us);
-  out.cap_difference = std::expm1(us) + 0x1p-50;  // the truth rounds f
-  out.cap_underflow = 2 * std::exp(us) * b.dp_eta;
-}
-
-/// The hoisted parts of dS and dq. (29), (32)
-void score_gradient_budget(const Contract& c, const Problem& problem, const RowBudget& row,
-                           GradientSum& query, GradientBudget& out) {
-  const Contract::Backward& b = c.backward;
-  const double us = row.softmax_hat;
-  out.product = 2 * us + hat(b.ds_u) + (out.cap > 0 ? us : 0.0);
-  out.grow_product = std::exp(out.product);
-  out.underflow = b.dp_eta;
-  out.cast_underflow = b.ds_eta * (1 + static_cast<double>(b.grad_store.size()));
-  out.scale_roundings = b.grad_scale_roundings;
-  query = query_gradient_sum(c, problem, row.terms);
-  out.after_query = query.budget + scale_budget(c) + hat(c.inputs.load_u);
-  out.grow_after_query = std::exp(out.after_query);
-  out.scale = scale_of(problem);
-  out.scale_or_one = std::max(1.0, out.scale);
-}
-
-/// Which probabilities and which D the contract allows, and the largest of their budgets.
-/// (27)-(28a), (34)
-double used_probabilities(const Contract& c, const BackwardHead& head,
-                          const RowGradients& gradients, Scratch& s) {
-  const std::int64_t count = s.row.keys.count;
-  const bool of_products = !isolated(c) && c.backward.D_from != DFrom::out;
-  bool first = true;
-  double error = 0;
-  const auto joined = [&](double from_products) {
-    if (of_products) error = std::max(error, from_products);
-    if (!first) join(s.used, s.other, count);
-    if (first) std::swap(s.used, s.other);
-    first = false;
-  };
-  if (may_recompute(c)) {
-    const double lse_error = isolated(c) ? 0.0 : stored_lse_error(s);
-    recomputed_probabilities(s.row, s.exact, lse_error, s.other);
-    joined(of_products
-               ? delta_error_from_recomputed(s.row, s.exact, s.other, s.keys, gradients.D, s.delta)
-               : 0.0);
-  }
-  for (std::size_t f = 0; f < s.form_count && may_store(c); ++f) {
-    stored_probabilities(s.row, s.forms[f], s.other);
-    joined(of_products ? delta_error_from_stored(s.row, s.forms[f], s.exact, s.other, s.keys,
-                                                 gradients.D, s.delta)
-                       : 0.0);
-  }
-  if (isolated(c)) return delta_error_from_given(s.row, gradients, s.out.data());
-  for (std::size_t f = 0; f < s.form_count && c.backward.D_from != DFrom::p_dp; ++f) {
-    error = std::max(error, delta_error_from_out(s.row, s.forms[f], head.range, s.keys, gradients,
-                                                 s.out.data(), s.delta));
-  }
-  return error;
-}
-
-/// One rounding of D - dL, and the truth's own radius. (27a)
-void delta_budget(const Contract& c, const RowGradients& row, double error, GradientBudget& out) {
-  const double us = hat(c.softmax.u);
-  out.delta = row.D - row.dlse;
-  out.delta_radius = row.D_radius;
-  const double before = error + row.D_radius + row.dp_radius;
-  out.delta_error = before + std::expm1(us) * (std::fabs(out.delta) + before) + c.backward.D_eta;
-}
-
 /// H1 of the backward pass: no product and no dS leaves its format.
 std::string failed_gradient_assumption(const Contract& c, const BackwardHead& head,
-                                       const GradientBudget& budget, const Scratch& s) {
+                                       const GradientBudget& budget, const BackwardScratch& s) {
   const Contract::Backward& b = c.backward;
   double dp = 0, ds = 0, sum = 0;
   for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
@@ -157,7 +44,7 @@ std::string failed_gradient_assumption(const Contract& c, const BackwardHead& he
 /// (32)
 void bound_queries(const BackwardHead& head, const Problem& problem, const RowTruth& truth,
                    const RowGradients& gradients, const GradientBudget& budget,
-                   const GradientSum& query, Scratch& s, RowGradientBound& bound) {
+                   const GradientSum& query, BackwardScratch& s, RowGradientBound& bound) {
   const std::int64_t D = problem.head_dim;
   const RowKeys& keys = s.row.keys;
   for (auto* array : {&s.signed_sum, &s.weighted, &s.extent}) {
@@ -185,7 +72,7 @@ void bound_queries(const BackwardHead& head, const Problem& problem, const RowTr
 
 /// The row's addend of (33). A stored probability of the sink shares the casts of the other keys.
 double bound_sink(const Contract& c, const Problem& problem, const GradientBudget& budget,
-                  const Scratch& s, const RowGradients& gradients) {
+                  const BackwardScratch& s, const RowGradients& gradients) {
   const auto k = static_cast<std::size_t>(s.row.keys.visible);
   const GradientSum sum = sink_gradient_sum(c, problem);
   const double casts =
@@ -203,7 +90,7 @@ double bound_sink(const Contract& c, const Problem& problem, const GradientBudge
 
 /// p t, stored or added up where the bias is broadcast.
 void bound_bias(const Contract& c, const Problem& problem, const GradientBudget& budget,
-                const Scratch& s, RowGradientBound& bound) {
+                const BackwardScratch& s, RowGradientBound& bound) {
   const GradientSum sum = bias_gradient_sum(c, problem);
   const double after = sum.budget + sum_of_hats(c.backward.grad_store);
   for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
@@ -216,7 +103,7 @@ void bound_bias(const Contract& c, const Problem& problem, const GradientBudget&
 }
 
 /// Nothing is known of this row.
-void leave_unbounded(const RowTruth& truth, const RowGradients& gradients, Scratch& s,
+void leave_unbounded(const RowTruth& truth, const RowGradients& gradients, BackwardScratch& s,
                      RowGradientBound& bound, GradientBoundSums* sums) {
   std::fill(bound.dq.begin(), bound.dq.end(), HUGE_VAL);
   for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
@@ -272,8 +159,8 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
                         const BackwardHead& head, const RowTruth& truth,
                         const RowGradients& gradients, RowGradientBound& bound,
                         GradientBoundSums* sums) {
-  thread_local Scratch scratch;
-  Scratch& s = scratch;
+  thread_local BackwardScratch scratch;
+  BackwardScratch& s = scratch;
   bound.not_applicable =
       truth.not_applicable.empty() ? gradients.not_applicable : truth.not_applicable;
   bound.dq.assign(static_cast<std::size_t>(problem.head_dim), 0.0);

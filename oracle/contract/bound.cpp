@@ -42,11 +42,6 @@ void prepare_truth(const RowTruth& truth, BoundScratch& s) {
   }
 }
 
-/// NaN wins, so that refuse_nan() sees it.
-void take_larger(double& largest, double value) {
-  largest = std::isnan(value) ? value : std::max(largest, value);
-}
-
 /// The bounds of one merge form, joined to those of the earlier ones: the kernel is one of them.
 void bound_form(const ValueRows& rows, bool ring, FormSums& form, BoundScratch& s,
                 RowBound& bound) {
@@ -141,7 +136,8 @@ void bound_row(const Contract& contract, const Problem& problem, const RowTruth&
   bound.lse *= kInflation;
   bound.functional *= kInflation;
 
-  const BoundedRow bounded{s.row, s.forms, forms, rows, s.range, truth, s.out.data(), s.exact};
+  const BoundedRow bounded{s.row, s.forms,      forms,  rows, s.range, s.virtual_column,
+                           truth, s.out.data(), s.exact};
   element_power(bounded, bound, largest_lse * kInflation, bound.power);
   if (with_missing_blocks) missing_blocks(bounded, bound, truth.keys.first, s.blocks, bound.power);
 }

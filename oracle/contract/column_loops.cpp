@@ -133,9 +133,19 @@ void ColumnSums(const ValueRows& rows, const double* out, const double* g,
   }
 }
 
-void VirtualColumnOf(const ValueRows& rows, const double* g, VirtualColumn& out) {
-  for (std::int64_t first = 0; first < rows.visible; first += kChunk) {
-    VirtualOf(Chunk(rows, first, rows.visible), g, out);
+void SignedColumn(const ValueRows& rows, const double* HWY_RESTRICT g, double* y) {
+  const std::int64_t columns = rows.columns, lanes = Lanes();
+  for (std::int64_t k = 0; k < rows.visible; ++k) {
+    const double* HWY_RESTRICT row = rows.values + rows.index[k] * rows.stride;
+    auto sum = hn::Zero(kTag), other = hn::Zero(kTag);
+    std::int64_t c = 0;
+    for (; c + 2 * lanes <= columns; c += 2 * lanes) {
+      sum = hn::MulAdd(hn::LoadU(kTag, g + c), hn::LoadU(kTag, row + c), sum);
+      other = hn::MulAdd(hn::LoadU(kTag, g + c + lanes), hn::LoadU(kTag, row + c + lanes), other);
+    }
+    double tail = 0;
+    for (; c < columns; ++c) tail += g[c] * row[c];
+    y[k] = hn::GetLane(hn::SumOfLanes(kTag, hn::Add(sum, other))) + tail;
   }
 }
 
@@ -182,7 +192,7 @@ HWY_AFTER_NAMESPACE();
 namespace ringproof::oracle {
 
 HWY_EXPORT(ColumnSums);
-HWY_EXPORT(VirtualColumnOf);
+HWY_EXPORT(SignedColumn);
 HWY_EXPORT(AddSignedSums);
 HWY_EXPORT(AddWeightedValues);
 
@@ -211,10 +221,9 @@ void column_sums(const ValueRows& rows, const double* out, const double* g,
   HWY_DYNAMIC_DISPATCH(ColumnSums)(rows, out, g, forms, range, virtual_column);
 }
 
-void virtual_column(const ValueRows& rows, const double* g, VirtualColumn& column) {
-  fit(column.y, rows.visible);
-  fit(column.abs_y, rows.visible);
-  HWY_DYNAMIC_DISPATCH(VirtualColumnOf)(rows, g, column);
+void signed_column(const ValueRows& rows, const double* g, std::vector<double>& y) {
+  fit(y, rows.visible);
+  HWY_DYNAMIC_DISPATCH(SignedColumn)(rows, g, y.data());
 }
 
 void add_signed_sums(const ValueRows& rows, const double* p, const double* common,

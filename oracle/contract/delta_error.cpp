@@ -69,6 +69,9 @@ double delta_error_from_out(const RowBudget& row, const FormSums& form, const Co
                             const GradientKeys& keys, const RowGradients& gradients,
                             const double* out, DeltaScratch& s) {
   const Contract& c = *row.contract;
+  if (row.keys.visible == 0) {  // an output of zeros
+    return dot_underflow(c, gradients, out, dot_budget(c, gradients));
+  }
   s.column.y.assign(keys.dp.begin(), keys.dp.begin() + row.keys.visible);
   s.column.abs_y.assign(keys.abs_dp.begin(), keys.abs_dp.begin() + row.keys.visible);
   const auto columns = static_cast<std::int64_t>(gradients.dout.size());

@@ -32,7 +32,7 @@ struct GradientBudget {
   double grow_product = 1;     // e^Th
   double underflow = 0;        // eta_dp
   double cast_underflow = 0;   // eta_S, for the cast and every store of dS
-  double scale_roundings = 0;  // n_g
+  double scale_underflow = 0;  // n_g max(eta_dp, eta_g)
   // dq
   double after_query = 0;       // A_q
   double grow_after_query = 1;  // e^A_q
@@ -81,7 +81,7 @@ inline double score_gradient_error(const GradientBudget& c, const GradientPair& 
 /// es: underflow of dS, of the products before its cast in any order, and of the cast. (29)
 inline double score_gradient_underflow(const GradientBudget& c, const GradientPair& x) {
   const double P = x.p + x.grown + x.lost, F = x.f + x.f_error;
-  return c.cast_underflow + c.grow_product * c.underflow * ((1 + F) * (1 + P) + c.scale_roundings);
+  return c.cast_underflow + c.grow_product * (c.underflow * (1 + F) * (1 + P) + c.scale_underflow);
 }
 
 /// The factor of |k| in e of (32); `grown` is p expm1(Y').

@@ -30,11 +30,11 @@ GradientSum summed(const Contract& contract, const Terms& terms, double partials
   GradientSum sum;
   sum.budget = gamma(c.grad_acc, terms) + (partials - 1) * addition + partials * store;
   if (heads > 1) sum.budget += (heads - 1) * addition + store;
+  // A term passes the stores of its own head; underflow comes from those of every head.
+  const double additions = heads * partials, stores = heads * (partials + (heads > 1 ? 1 : 0));
   sum.underflow =
-      (2 * static_cast<double>(terms.count) + partials + heads + c.grad_scale_roundings + 1) *
-          c.grad_eta +
-      (partials + heads + static_cast<double>(c.grad_store.size())) *
-          stored_gradient_underflow(contract);
+      (2 * static_cast<double>(terms.count) + additions + c.grad_scale_roundings + 1) * c.grad_eta +
+      (stores + static_cast<double>(c.grad_store.size())) * stored_gradient_underflow(contract);
   return sum;
 }
 
@@ -108,7 +108,7 @@ GradientSum query_gradient_sum(const Contract& contract, const Problem& problem,
   const std::int64_t partials = partial_sums(ring.count, ring.count_keys, problem.keys);
   Terms cut = terms;
   cut.cuts = std::max(cut.cuts, cuts_of(partials));
-  return summed(contract, cut, static_cast<double>(partials), 0);
+  return summed(contract, cut, static_cast<double>(partials), 1);
 }
 
 GradientSum key_gradient_sum(const Contract& contract, const Problem& problem, const Terms& terms) {
@@ -123,7 +123,7 @@ GradientSum sink_gradient_sum(const Contract& contract, const Problem& problem) 
   terms.cuts = problem.batches * cuts_of(contract.backward.ring.count);
   if (contract.backward.ring.count > 1) terms.dealt_to = contract.backward.ring.count;
   terms.runs.assign(static_cast<std::size_t>(problem.batches), problem.queries);
-  return summed(contract, terms, static_cast<double>(contract.backward.ring.count), 0);
+  return summed(contract, terms, static_cast<double>(contract.backward.ring.count), 1);
 }
 
 GradientSum bias_gradient_sum(const Contract& contract, const Problem& problem) {
@@ -135,7 +135,7 @@ GradientSum bias_gradient_sum(const Contract& contract, const Problem& problem) 
   if (terms == 1) return {};
   Terms scattered = Terms::contiguous(terms);  // which of them are visible is not asked
   scattered.cuts = terms;
-  return summed(contract, scattered, static_cast<double>(contract.backward.ring.count), 0);
+  return summed(contract, scattered, static_cast<double>(contract.backward.ring.count), 1);
 }
 
 GradientShape::GradientShape(const Contract& contract, const Problem& problem, std::int64_t b,

@@ -12,8 +12,11 @@ namespace ringproof::oracle {
 namespace {
 
 // A functional costs another pass over the values, so a row tries it on few blocks: those that no
-// single column refuses.
+// single column refuses, and only if there are no more of them in a row of blocks than may be tried.
 constexpr int kMostFunctionals = 16;
+
+/// The weight of a block that holds no visible key: it cannot be missing.
+constexpr double kNoKey = -1;
 
 /// e_S of one column, whose truth without the keys is `without`.
 double bound_without(const BoundedRow& b, const FormSums& form, const LeftOut& left,
@@ -46,11 +49,36 @@ class BlockTest {
     scratch_.left.resize(b.form_count);
     fit(scratch_.without, b.rows.columns + kPadding);
     fit(scratch_.signs, b.rows.columns + kPadding);
+    scratch_.column.abs_y = b.column.abs_y;  // signs do not change it
   }
 
-  /// True if an answer that leaves out keys of total weight W and weighted sum `values` is refused.
-  bool refuses(double weight, const double* values) {
-    if (!(weight < 1)) return false;
+  /// True if every one of these blocks is refused when it is missing. Sets `largest` to their
+  /// largest weight.
+  bool refuses_all(const BlockSums& sums, std::int64_t blocks, double& largest) {
+    auto& unsure = scratch_.unsure;
+    unsure.clear();
+    largest = 0;
+    for (std::int64_t k = 0; k < blocks; ++k) {
+      const double weight = sums.weight[static_cast<std::size_t>(k)];
+      if (weight == kNoKey) continue;
+      if (!(weight < 1)) return false;
+      largest = std::max(largest, weight);
+      leave_out(sums, k);
+      if (a_column_refuses()) continue;
+      if (static_cast<int>(unsure.size()) == kMostFunctionals - tried_) return false;
+      unsure.push_back(k);
+    }
+    return std::all_of(unsure.begin(), unsure.end(), [&](std::int64_t k) {
+      leave_out(sums, k);
+      return the_functional_refuses();
+    });
+  }
+
+ private:
+  /// Takes the keys of block k out of the truth and out of the budgets.
+  void leave_out(const BlockSums& sums, std::int64_t k) {
+    const double weight = sums.weight[static_cast<std::size_t>(k)];
+    const double* values = sums.values.data() + k * b_.rows.columns;
     for (std::size_t f = 0; f < b_.form_count; ++f) {
       scratch_.left[f] = left_out(b_.row, b_.forms[f], weight);
     }
@@ -58,10 +86,8 @@ class BlockTest {
       const auto column = static_cast<std::size_t>(c);
       scratch_.without[column] = (b_.out[column] - values[c]) / (1 - weight);
     }
-    return a_column_refuses() || the_functional_refuses();
   }
 
- private:
   bool a_column_refuses() const {
     for (std::int64_t column = 0; column < b_.rows.columns; ++column) {
       const auto c = static_cast<std::size_t>(column);
@@ -80,7 +106,6 @@ class BlockTest {
 
   /// With g = sgn(o_S - o): the distance exceeds both bounds of (26).
   bool the_functional_refuses() {
-    if (tried_ == kMostFunctionals) return false;
     double distance = 0, y = 0, magnitude = 0, bounds = 0, bounds_without = 0;
     for (std::int64_t c = 0; c < b_.rows.columns; ++c) {
       const auto column = static_cast<std::size_t>(c);
@@ -93,7 +118,7 @@ class BlockTest {
     // The smallest conceivable bounds already exceed the distance: no pass over the values needed.
     if (distance <= rounding_.u * 2 * magnitude) return false;
     ++tried_;
-    virtual_column(b_.rows, scratch_.signs.data(), scratch_.column);
+    signed_column(b_.rows, scratch_.signs.data(), scratch_.column.y);
     for (std::size_t f = 0; f < b_.form_count; ++f) {
       const FunctionalSums sums = functional_sums(b_.row, b_.forms[f], b_.range, scratch_.column,
                                                   scratch_.signs.data(), b_.out, b_.rows.columns);
@@ -130,9 +155,6 @@ bool exact_columns_refuse_every_key(const BoundedRow& b, const RowBound& bound) 
   }
   return true;
 }
-
-/// The weight of a block that holds no visible key: it cannot be missing.
-constexpr double kNoKey = -1;
 
 /// Sums of p v and p over aligned blocks of `length` keys; returns the number of blocks.
 std::int64_t sum_blocks(const BoundedRow& b, std::int64_t first_key, std::int64_t length,
@@ -203,13 +225,7 @@ void missing_blocks(const BoundedRow& b, const RowBound& bound, std::int64_t fir
   std::int64_t blocks = sum_blocks(b, first_key, length, sums);
   for (; 2 * length <= visible; length *= 2) {
     double largest = 0;
-    bool all = true;
-    for (std::int64_t k = 0; k < blocks && all; ++k) {
-      const double weight = sums.weight[static_cast<std::size_t>(k)];
-      largest = std::max(largest, weight);
-      all = weight == kNoKey || test.refuses(weight, sums.values.data() + k * b.rows.columns);
-    }
-    if (all) {
+    if (test.refuses_all(sums, blocks, largest)) {
       power.missing_block = length;
       power.missing_mass_out = largest;
       return;

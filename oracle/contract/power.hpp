@@ -15,6 +15,7 @@ struct BoundedRow {
   std::size_t form_count;
   const ValueRows& rows;
   const ColumnRange& range;
+  const VirtualColumn& column;  // of the signs of the truth
   const RowTruth& truth;
   const double* out;               // [Dv] its values
   const std::vector<char>& exact;  // [Dv] columns under (26a)
@@ -31,6 +32,7 @@ struct BlockScratch {
   BlockSums sums;
   std::vector<LeftOut> left;           // [merge forms]
   std::vector<double> without, signs;  // [Dv] o_S; g
+  std::vector<std::int64_t> unsure;    // blocks that no column refuses
   VirtualColumn column;
 };
 

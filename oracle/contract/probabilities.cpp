@@ -67,9 +67,9 @@ void recomputed_probabilities(const RowBudget& row, const ExactProbabilities& ex
   // The product L log2(e) of a fused argument is common to the row.
   out.common = lse_error + (fused ? std::expm1(2 * us) * (L + lse_error) : 0.0);
   for (std::size_t k = 0; k < static_cast<std::size_t>(keys.count); ++k) {
-    const bool sink = k == static_cast<std::size_t>(keys.visible);
     const double eps = keys.error[k] + 0x1p-52 * L;  // the truth rounds the L in use
-    const double temperature = sink ? 0.0 : row.temperature() * (std::fabs(keys.score[k]) + eps);
+    // A sink too: a kernel may have folded it into the units of the scores.
+    const double temperature = row.temperature() * (std::fabs(keys.score[k]) + eps);
     const double distance = std::fabs(exact.log_p[k]);
     const double X =
         eps + temperature + argument * (distance + eps + temperature + out.common) + exp_hat;
@@ -91,7 +91,7 @@ void stored_probabilities(const RowBudget& row, const FormSums& form, Probabilit
   const double H = budget.denominator_underflow / row.W;
   const bool divided = form.denominator > 0;
   fit_all(out, row.keys.padded);
-  out.common = divided ? log_ratio(sums.above + H, sums.below + H) : HUGE_VAL;
+  out.common = divided ? log_ratio(sums, H) : HUGE_VAL;
   // Everything in A_j that belongs to the weight and not to the sum of values.
   const double of_sum = row.gamma_pv + hat(c.inputs.load_u_v);
   const double division = c.p.normalized == Tri::no ? row.division : 0.0;
@@ -113,9 +113,9 @@ void stored_probabilities(const RowBudget& row, const FormSums& form, Probabilit
 }
 
 void join(Probabilities& all, const Probabilities& other, std::int64_t keys) {
-  all.common = std::max(all.common, other.common);
+  take_larger(all.common, other.common);
   const auto larger = [&](std::vector<double>& a, const std::vector<double>& b) {
-    for (std::size_t k = 0; k < static_cast<std::size_t>(keys); ++k) a[k] = std::max(a[k], b[k]);
+    for (std::size_t k = 0; k < static_cast<std::size_t>(keys); ++k) take_larger(a[k], b[k]);
   };
   larger(all.in_ds, other.in_ds);
   larger(all.in_dv, other.in_dv);

@@ -10,6 +10,7 @@ namespace {
 
 double lse_from(const RowBudget& row, const MergeBudget& budget, double ratio, double log_sum) {
   const Contract& c = *row.contract;
+  if (!(ratio < HUGE_VAL)) return HUGE_VAL;
   const double L = std::fabs(row.L);
   switch (budget.form) {
     case Merge::lse_sequential:
@@ -28,8 +29,12 @@ double lse_from(const RowBudget& row, const MergeBudget& budget, double ratio, d
 
 }  // namespace
 
-double log_ratio(double above, double below) {
-  return below < 1 ? std::max(std::log1p(above), -std::log1p(-below)) : HUGE_VAL;
+double log_ratio(const LseSums& sums, double lost) {
+  // A small budget keeps its digits in 1 - shrunk, a large one in shrunk.
+  const double below = sums.below + lost, shrunk = sums.shrunk - lost;
+  if (!(shrunk > 0)) return HUGE_VAL;
+  const double fallen = below < 0.5 ? -std::log1p(-below) : -std::log(shrunk);
+  return std::max(std::log1p(sums.above + lost), fallen);
 }
 
 double largest_magnitude(const RowBudget& row, const ColumnRange& range, std::int64_t column) {
@@ -116,13 +121,14 @@ double column_bound(const RowBudget& row, const FormSums& sums, const ColumnRang
 
 double lse_bound(const RowBudget& row, const MergeBudget& budget) {
   const double H = budget.denominator_underflow / row.W;
-  const double ratio = log_ratio(budget.sums.above + H, budget.sums.below + H);
+  const double ratio = log_ratio(budget.sums, H);
   return lse_from(row, budget, ratio, budget.lse_total + ratio);
 }
 
 double largest_lse_bound(const RowBudget& row, const MergeBudget& budget) {
   const double H = budget.denominator_underflow / row.W, largest = budget.sums.largest;
-  const double ratio = log_ratio(std::expm1(largest) + H, -std::expm1(-largest) + H);
+  const double ratio =
+      log_ratio({std::expm1(largest), -std::expm1(-largest), std::exp(-largest), largest}, H);
   return lse_from(row, budget, ratio, budget.lse_total + ratio);
 }
 

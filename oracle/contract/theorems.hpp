@@ -8,6 +8,11 @@
 
 namespace ringproof::oracle {
 
+/// NaN wins, so that it is seen in the end.
+inline void take_larger(double& largest, double value) {
+  if (!(value <= largest)) largest = value;
+}
+
 /// What the theorems need of one merge form.
 struct FormSums {
   MergeBudget budget;
@@ -33,8 +38,8 @@ double final_underflow(const RowBudget&, const MergeBudget&, const ColumnRange&,
 double column_bound(const RowBudget&, const FormSums&, const ColumnRange&, double out,
                     std::int64_t column);
 
-/// ln of 1 + above, or -ln of 1 - below, whichever is larger: r of (25).
-double log_ratio(double above, double below);
+/// r of (25) for the sums of a budget and H / W: ln(1 + above + H / W), or -ln(shrunk - H / W).
+double log_ratio(const LseSums&, double lost);
 /// Lam of (25).
 double lse_bound(const RowBudget&, const MergeBudget&);
 /// Lam_max of (42): what (25) gives if averages over the keys are replaced by maxima.

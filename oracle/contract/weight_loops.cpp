@@ -46,18 +46,21 @@ HWY_INLINE Vector BudgetOf(const double* of_key, double of_all, std::int64_t j) 
 template <bool kUniform>
 HWY_INLINE LseSums SumLse(const KeyBudgetView& keys) {
   const auto one = hn::Set(kTag, 1.0), more = hn::Set(kTag, keys.more);
-  auto above = hn::Zero(kTag), below = hn::Zero(kTag), largest = hn::Zero(kTag);
+  auto above = hn::Zero(kTag), below = hn::Zero(kTag);
+  auto shrunk_sum = hn::Zero(kTag), largest = hn::Zero(kTag);
   for (std::int64_t j = 0; j < keys.padded; j += static_cast<std::int64_t>(hn::Lanes(kTag))) {
     const auto B = BudgetOf<kUniform>(keys.denominator, keys.denominator_of_all, j);
     const auto budget = hn::Add(hn::Add(hn::LoadU(kTag, keys.common_lse + j), more), B);
     const auto log_p = hn::LoadU(kTag, keys.log_p + j), p = hn::LoadU(kTag, keys.p + j);
     const auto growth = hn::Expm1(kTag, hn::Min(budget, hn::Set(kTag, 700.0)));
     above = hn::Add(above, Grown(log_p, p, budget, growth));
-    // 1 - e^{-x} = (e^x - 1) / e^x.
-    below = hn::MulAdd(p, hn::Div(growth, hn::Add(one, growth)), below);
+    // e^-x, and 1 - e^-x = (e^x - 1) / e^x.
+    const auto shrunk = hn::Div(p, hn::Add(one, growth));
+    shrunk_sum = hn::Add(shrunk_sum, shrunk);
+    below = hn::MulAdd(shrunk, growth, below);
     largest = hn::Max(largest, budget);
   }
-  return {Sum(above), Sum(below), hn::GetLane(hn::MaxOfLanes(kTag, largest))};
+  return {Sum(above), Sum(below), Sum(shrunk_sum), hn::GetLane(hn::MaxOfLanes(kTag, largest))};
 }
 
 LseSums LseSumsOf(const KeyBudgetView& keys) {

@@ -23,9 +23,9 @@ struct KeyBudgetView {
   double numerator_of_all, denominator_of_all;
 };
 
-/// sum p (e^{CL+B} - 1), sum p (1 - e^{-CL-B}), max (CL + B). (24), (25)
+/// sum p (e^{CL+B} - 1), sum p (1 - e^{-CL-B}), sum p e^{-CL-B}, max (CL + B). (24), (25)
 struct LseSums {
-  double above = 0, below = 0, largest = 0;
+  double above = 0, below = 0, shrunk = 0, largest = 0;
 };
 LseSums lse_sums(const KeyBudgetView&);
 
@@ -75,8 +75,8 @@ struct WeightedErrors {
 void column_sums(const ValueRows&, const double* out, const double* g,
                  std::span<const WeightedErrors> forms, ColumnRange&, VirtualColumn&);
 
-/// y_j and |y|_j alone.
-void virtual_column(const ValueRows&, const double* g, VirtualColumn&);
+/// y_j alone: sum_c |g_c v_jc| is the same for all choices of signs g.
+void signed_column(const ValueRows&, const double* g, std::vector<double>& y);
 
 /// For keys [first, last) of the visible ones, adds p v, common |v| and numerator |v| to `sums`:
 /// three rows of `columns` numbers each. (23)

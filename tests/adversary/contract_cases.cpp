@@ -77,6 +77,9 @@ std::vector<ContractCase> preset_cases() { return cases("presets"); }
 std::vector<ContractCase> big_unit_cases() { return cases("big units"); }
 std::vector<ContractCase> field_cases() { return cases("one field at a time"); }
 std::vector<ContractCase> trap_cases() { return cases("traps"); }
+std::vector<ContractCase> backward_cases() { return cases("gradients"); }
+std::vector<ContractCase> backward_field_cases() { return cases("gradients, one field at a time"); }
+std::vector<ContractCase> backward_trap_cases() { return cases("gradients, traps"); }
 
 oracle::Contract emulator_twin(const oracle::Contract& contract) {
   oracle::Contract twin = oracle::read_contract("fp64", oracle::Spec{});

@@ -28,6 +28,10 @@ std::vector<ContractCase> big_unit_cases();
 /// `judged` lacks the field: judged as emulated the bound must hold, judged so it must break.
 std::vector<ContractCase> field_cases();
 std::vector<ContractCase> trap_cases();
+/// The same for gradients.
+std::vector<ContractCase> backward_cases();
+std::vector<ContractCase> backward_field_cases();
+std::vector<ContractCase> backward_trap_cases();
 
 /// The same structure with every rounding one of binary64: what the emulator itself may err.
 oracle::Contract emulator_twin(const oracle::Contract&);

@@ -26,6 +26,8 @@ class RowKernel {
                                 plan.sink_scaled ? Traced{} : sink_);
   }
 
+  TracedScores scores() const { return {scores_, capped_, sink_}; }
+
   TracedRow run() {
     std::vector<Partial> partials;
     for (int r = 0; r < static_cast<int>(plan_.partial_size.size()); ++r) {
@@ -77,6 +79,7 @@ class RowKernel {
       s = tape_.round(s, contract_.softmax.u, eta);
     s = stores(s, contract_.score.store, contract_.score.store_eta);
     if (row_.softcap > 0) s = capped(s);
+    capped_.push_back(s);
     if (!row_.bias.empty()) s = added(s, row_.bias[static_cast<std::size_t>(j)]);
     if (!row_.alibi.empty()) s = added(s, row_.alibi[static_cast<std::size_t>(j)]);
     return s;
@@ -127,15 +130,18 @@ class RowKernel {
       weights.push_back({exponent_.of_score(scores_[static_cast<std::size_t>(j)], m),
                          plan_.place[static_cast<std::size_t>(j)]});
     std::vector<Term> addends = weights;
-    if (with_sink) addends.push_back({exponent_.of_score(sink_, m), row_.total_keys});
+    if (with_sink) {
+      p_sink_ = exponent_.of_score(sink_, m);
+      addends.push_back({p_sink_, row_.total_keys});
+    }
     Partial partial{.m = m, .normalized = true};
     partial.l = accumulate(tape_, plan_.l, contract_.l.eta, addends, {}).value;
     for (Term& weight : weights) {
-      for (int k = 0; k < contract_.finish.roundings; ++k)
-        weight.value =
-            tape_.round(k == 0 ? weight.value / partial.l : weight.value, contract_.finish.u);
-      weight.value = tape_.round(weight.value, contract_.p.u, contract_.p.eta);
+      p_.push_back(share(weight.value, partial.l));
+      weight.value = tape_.round(p_.back(), contract_.p.u, contract_.p.eta);
+      p_cast_.push_back(weight.value);
     }
+    if (with_sink) p_sink_ = share(p_sink_, partial.l);
     for (std::int64_t column = 0; column < row_.value_dim; ++column) {
       std::vector<Term> terms;
       for (std::size_t k = 0; k < keys.size(); ++k)
@@ -144,6 +150,13 @@ class RowKernel {
       partial.acc.push_back(sum.empty() ? tape_.constant(0) : sum.value);
     }
     return partial;
+  }
+
+  /// exp(s - m) / l
+  Traced share(Traced weight, Traced l) {
+    for (int k = 0; k < contract_.finish.roundings; ++k)
+      weight = tape_.round(k == 0 ? weight / l : weight, contract_.finish.u);
+    return weight;
   }
 
   /// Key blocks of a partial in the order the kernel visits them. Blocks without a visible key are
@@ -248,6 +261,11 @@ class RowKernel {
     for (const Traced acc : partial.acc)
       result.out.push_back(partial.normalized ? acc : divide(tape_, contract_, acc, partial.l));
     result.lse = exponent_.lse(partial.m.raw, partial.l, contract_.lse.u);
+    result.p = p_;
+    result.p_cast = p_cast_;
+    result.p_sink = p_sink_;
+    if (p_sink_.node >= 0)
+      result.p_sink_cast = tape_.round(p_sink_, contract_.p.u, contract_.p.eta);
     return result;
   }
 
@@ -256,11 +274,16 @@ class RowKernel {
   const Row& row_;
   const Plan& plan_;
   Exponent exponent_;
-  Traced constant_, sink_;
-  std::vector<Traced> scores_;
+  Traced constant_, sink_, p_sink_;
+  std::vector<Traced> scores_, capped_, p_, p_cast_;
 };
 
 }  // namespace
+
+TracedScores recompute_scores(Tape& tape, const Contract& contract, const Row& row,
+                              const Plan& plan) {
+  return RowKernel(tape, contract, row, plan).scores();
+}
 
 TracedRow run_kernel(Tape& tape, const Contract& contract, const Row& row, const Plan& plan) {
   return RowKernel(tape, contract, row, plan).run();

@@ -14,7 +14,18 @@ namespace ringproof::adversary {
 struct TracedRow {
   std::vector<Traced> out;  // [Dv] before the rounding of the output
   Traced lse;               // as stored
+  // Normalised probabilities of a two-pass kernel with one partial, for a backward pass that stores
+  // them: before and after the cast; empty otherwise.
+  std::vector<Traced> p = {}, p_cast = {};  // [n]
+  Traced p_sink = {}, p_sink_cast = {};
 };
+
+/// Scores as a backward pass computes them anew, with roundings of their own.
+struct TracedScores {
+  std::vector<Traced> score, capped;  // [n]; capped: after the softcap, before any bias
+  Traced sink;
+};
+TracedScores recompute_scores(Tape&, const oracle::Contract&, const Row&, const Plan&);
 
 TracedRow run_kernel(Tape&, const oracle::Contract&, const Row&, const Plan&);
 

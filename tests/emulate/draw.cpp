@@ -245,7 +245,16 @@ oracle::Case Draw::as_case() const {
                       .dout = {},
                       .dlse = {},
                       .storage = {}};
-  result.answers = {{oracle::AnswerKind::out, out}, {oracle::AnswerKind::lse, lse}};
+  using oracle::AnswerKind;
+  result.dout = dout;
+  result.dlse = dlse;
+  const std::pair<AnswerKind, const oracle::Tensor*> answers[] = {
+      {AnswerKind::out, &out},      {AnswerKind::lse, &lse}, {AnswerKind::dq, &dq},
+      {AnswerKind::dk, &dk},        {AnswerKind::dv, &dv},   {AnswerKind::dbias, &dbias},
+      {AnswerKind::dsinks, &dsinks}};
+  for (const auto& [kind, tensor] : answers) {
+    if (*tensor) result.answers.push_back({kind, *tensor});
+  }
   return result;
 }
 

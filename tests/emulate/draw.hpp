@@ -50,6 +50,8 @@ struct Draw {
   Numerics numerics;
   OwnedProblem owned;  // problem.spec names the contract
   oracle::Tensor out, lse;
+  // Upstream gradients and the answers of a backward pass; absent in a forward case.
+  oracle::Tensor dout, dlse, dq, dk, dv, dbias, dsinks;
 
   bool explicit_rows = false;  // positions and documents do not follow from the spec
   struct Stored {
@@ -67,6 +69,10 @@ struct Draw {
   /// A case file with the answers inside.
   void write(const std::string& path) const;
 };
+
+/// Adds upstream gradients and a conforming backward pass to a drawn case; false if none is drawn
+/// for cases of this kind (scaled fp8 inputs, large ones, some forms of the stored LSE).
+bool draw_gradients(Draw&);
 
 /// Case number `seed`; the zoo entry goes round with the seed, so that size(zoo()) seeds meet all
 /// of it.

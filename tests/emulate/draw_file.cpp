@@ -27,6 +27,10 @@ void Draw::write(const std::string& path) const {
   }
   add("out", out, four(out));
   add("lse", lse, {p.batches, p.heads, p.queries});
+  add("dout", dout, four(dout));
+  add("dlse", dlse, {p.batches, p.heads, p.queries});
+  add("dq", dq, four(dq)), add("dk", dk, four(dk)), add("dv", dv, four(dv));
+  add("dbias", dbias, four(dbias)), add("dsinks", dsinks, {p.heads});
 
   const auto integers = [&](const std::string& name, const auto& values, oracle::DType dtype,
                             const Shape& shape) {

@@ -58,6 +58,25 @@ std::int64_t Judged::elements(AnswerKind kind) const {
   return answer != nullptr ? answer->tally.elements : 0;
 }
 
+namespace {
+
+constexpr AnswerKind kGradients[] = {AnswerKind::dq, AnswerKind::dk, AnswerKind::dv,
+                                     AnswerKind::dbias, AnswerKind::dsinks};
+
+}  // namespace
+
+double Judged::worst_gradient() const {
+  double largest = 0;
+  for (const AnswerKind kind : kGradients) largest = std::max(largest, worst(kind));
+  return largest;
+}
+
+std::int64_t Judged::gradient_elements() const {
+  std::int64_t sum = 0;
+  for (const AnswerKind kind : kGradients) sum += elements(kind);
+  return sum;
+}
+
 std::int64_t Judged::not_applicable() const {
   const oracle::AnswerReport* answer = report.find(AnswerKind::out);
   return answer != nullptr ? answer->tally.not_applicable : 0;
@@ -89,19 +108,23 @@ void ContractFigures::add(const Judged& judged) {
   refused += judged.refused();
   out_elements += judged.elements(AnswerKind::out);
   lse_elements += judged.elements(AnswerKind::lse);
+  gradient_elements += judged.gradient_elements();
   not_applicable_rows += judged.not_applicable();
   out = std::max(out, judged.worst(AnswerKind::out));
   lse = std::max(lse, judged.worst(AnswerKind::lse));
   functional = std::max(functional, judged.worst_functional());
+  gradients = std::max(gradients, judged.worst_gradient());
 }
 
 void ContractFigures::add(const ContractFigures& other) {
   cases += other.cases, passed += other.passed, undecided += other.undecided,
       refused += other.refused;
   out_elements += other.out_elements, lse_elements += other.lse_elements;
+  gradient_elements += other.gradient_elements;
   not_applicable_rows += other.not_applicable_rows;
   out = std::max(out, other.out), lse = std::max(lse, other.lse),
   functional = std::max(functional, other.functional);
+  gradients = std::max(gradients, other.gradients);
 }
 
 std::int64_t Campaign::count() const {
@@ -122,7 +145,9 @@ Campaign run_campaign(const CampaignOptions& options) {
     Campaign own;
     for (std::int64_t n = worker; n < options.count && !entries.empty(); n += threads) {
       const std::uint64_t seed = options.first_seed + static_cast<std::uint64_t>(n);
-      run_one(draw_case(seed, entries[seed % entries.size()]), own, [&](const Draw& draw) {
+      Draw drawn = draw_case(seed, entries[seed % entries.size()]);
+      if (options.gradients) draw_gradients(drawn);
+      run_one(drawn, own, [&](const Draw& draw) {
         const std::lock_guard lock(mutex);
         if (options.refused) options.refused(draw);
       });
@@ -151,13 +176,13 @@ void write_markdown(std::ostream& out, const Campaign& campaign, bool every_cont
     }
     rows[key].add(figures);
   }
-  out << "| contract | cases | PASS | UNDECIDED | FAIL | out elements | out | LSE | functional "
-         "|\n|---|---|---|---|---|---|---|---|---|\n";
+  out << "| contract | cases | PASS | UNDECIDED | FAIL | out elements | out | LSE | functional | "
+         "gradient elements | gradients |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
   ContractFigures total;
   const auto line = [&](const std::string& name, const ContractFigures& f) {
-    out << fmt::format("| {} | {} | {} | {} | {} | {} | {:.3f} | {:.3f} | {:.3f} |\n", name,
-                       f.cases, f.passed, f.undecided, f.refused, f.out_elements, f.out, f.lse,
-                       f.functional);
+    out << fmt::format("| {} | {} | {} | {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {} | {:.3f} |\n",
+                       name, f.cases, f.passed, f.undecided, f.refused, f.out_elements, f.out,
+                       f.lse, f.functional, f.gradient_elements, f.gradients);
   };
   for (const auto& [name, figures] : rows) {
     line(name, figures);

@@ -22,6 +22,9 @@ struct Judged {
   double worst(oracle::AnswerKind) const;
   double worst_functional() const;
   std::int64_t elements(oracle::AnswerKind) const;
+  /// Of dq, dk, dv, dbias and dsinks together.
+  double worst_gradient() const;
+  std::int64_t gradient_elements() const;
   std::int64_t not_applicable() const;
   /// What was refused, in one line.
   std::string complaint() const;
@@ -31,8 +34,8 @@ Judged judge(const Draw&);
 /// Figures of many draws of one contract.
 struct ContractFigures {
   std::int64_t cases = 0, passed = 0, undecided = 0, refused = 0;
-  std::int64_t out_elements = 0, lse_elements = 0, not_applicable_rows = 0;
-  double out = 0, lse = 0, functional = 0;
+  std::int64_t out_elements = 0, lse_elements = 0, gradient_elements = 0, not_applicable_rows = 0;
+  double out = 0, lse = 0, functional = 0, gradients = 0;
   void add(const Judged&);
   void add(const ContractFigures&);
 };
@@ -49,7 +52,8 @@ struct CampaignOptions {
   std::uint64_t first_seed = 0;
   std::int64_t count = 100;
   int threads = 1;
-  std::string only = {};                          // entries whose contract contains this
+  bool gradients = true;  // also a backward pass, where draw_gradients() has one
+  std::string only = {};  // entries whose contract contains this
   std::function<void(const Draw&)> refused = {};  // called for every false alarm, one at a time
 };
 Campaign run_campaign(const CampaignOptions&);

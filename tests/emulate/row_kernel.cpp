@@ -150,9 +150,15 @@ State<Real> RowSoftmax<Real>::two_pass(const PartialKeys& partial, bool with_sin
     terms_.add(p.back(), 1, key.place);
   }
   state.l = add_products(numerics_.l_sum, numerics_.step, numerics_.leaf, Real{0}, terms_);
-  if (with_sink) state.l += sink_weight(state.m);
-  for (Real& x : p) x = static_cast<Real>(cast(functions_.divide(x, state.l), numerics_.p_cast));
+  const Real of_sink = with_sink ? sink_weight(state.m) : Real{0};
+  if (with_sink) state.l += of_sink;
+  for (Real& x : p) {
+    state.p.push_back(functions_.divide(x, state.l));
+    x = static_cast<Real>(cast(state.p.back(), numerics_.p_cast));
+  }
+  if (with_sink) state.p_sink = functions_.divide(of_sink, state.l);
   add_values(state.acc, partial.keys, p);
+  state.p_cast = std::move(p);
   return state;
 }
 

@@ -18,6 +18,9 @@ struct State {
   Real l = 0;
   std::vector<Real> acc;  // [Dv]
   bool started = false;
+  // Of a two-pass softmax: probabilities before and after the cast, in the order of its keys.
+  std::vector<Real> p, p_cast;
+  Real p_sink = 0;
 };
 
 template <class Real>
@@ -39,9 +42,10 @@ struct PartialKeys {
 /// Scores of one row in the kernel's units, and the factors between those units and the exponent.
 template <class Real>
 struct RowScores {
-  std::vector<Real> score;  // [Nk]; only entries of visible keys are set
-  Real to_exponent = 1;     // fused: exp2(fma(score, to_exponent, -m * to_exponent))
-  Real to_natural = 1;      // score * to_natural is in natural units
+  std::vector<Real> score;   // [Nk]; only entries of visible keys are set
+  std::vector<Real> capped;  // [Nk] after the softcap, before any bias; empty without one
+  Real to_exponent = 1;      // fused: exp2(fma(score, to_exponent, -m * to_exponent))
+  Real to_natural = 1;       // score * to_natural is in natural units
   bool has_sink = false;
   Real sink = 0;        // natural units
   Real sink_score = 0;  // kernel's units, for the maximum

@@ -105,8 +105,9 @@ void Literal::lse() {  // (25)
   // sum.
   const Real above = total([](const Key& k) { return k.p * expm1l(k.CL + k.B); });
   const Real below = -total([](const Key& k) { return k.p * expm1l(-k.CL - k.B); });
-  const Real r =
-      below + H / W < 1 ? std::max(log1pl(above + H / W), -log1pl(-below - H / W)) : HUGE_VALL;
+  const Real shrunk = total([](const Key& k) { return k.p * expl(-k.CL - k.B); }) - H / W;
+  const Real fallen = below < 0.5L ? -log1pl(-below - H / W) : -logl(shrunk);
+  const Real r = shrunk > 0 ? std::max(log1pl(above + H / W), fallen) : HUGE_VALL;
   Real lam = r;
   if (merge == Merge::lse_once) lam = r + expm1l(hat(c.partials.lse_u)) * (fabsl(L) + r);
   if (merge == Merge::none || merge == Merge::unnormalized) {

@@ -1,0 +1,22 @@
+// A second implementation of T2, (27)-(34) of docs/contract.md, formula by formula in long double and
+// with none of the product's code.
+#pragma once
+
+#include <vector>
+
+#include "tests/unit/contract/gradient_fixture.hpp"
+
+namespace ringproof::test {
+
+struct LiteralGradients {
+  std::vector<std::vector<long double>> dq;     // [rows][D]
+  std::vector<std::vector<long double>> dbias;  // [rows][Nk]
+  std::vector<long double> dsink;               // [rows]
+  std::vector<std::vector<long double>> dk;     // [Nk][D]
+  std::vector<std::vector<long double>> dv;     // [Nk][Dv]
+  long double largest_budget = 0;               // beyond 1 the product may round up to e^x
+};
+
+LiteralGradients literal_gradients(const oracle::Contract&, const GradientFixture&);
+
+}  // namespace ringproof::test
