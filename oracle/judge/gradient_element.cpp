@@ -43,7 +43,8 @@ void add_gradient_element(const Row& row, std::int64_t column, double answer,
                      element.error_over_bound > tally.worst_element->error_over_bound;
   if (shown) element.accepted = wide_box(exact, bound, rule);
   tally.add(element);
-  if (exact.hi == 0) return;
+  // Where the ball holds zero, zeros and twice the truth may be the truth.
+  if (std::abs(exact.hi) <= std::abs(exact.lo) + exact.radius) return;
   const double magnitude = std::abs(exact.hi), error = bound + std::abs(exact.lo) + exact.radius;
   tally.gain = std::min(tally.gain, certified_gain(magnitude, error, rule));
   ++tally.zeros.differ;

@@ -126,6 +126,19 @@ TEST_CASE("gradients of zeros are refused, and where zeros would pass there is n
   CHECK(contains(report.find(AnswerKind::dv)->reason, "no power"));
 }
 
+TEST_CASE("where every value is the same, zero is the gradient of the queries and passes") {
+  CaseBuilder builder = random_case(DType::f32);
+  builder.set("v",
+              make_tensor(DType::f32, {1, 1, 9, 3}, [](std::int64_t n) { return n % 3 + 0.7f; }));
+  add_upstream(builder, DType::f32);
+  builder.erase("dlse");
+  answer_gradients(builder, DType::f32);
+  for (std::int64_t n = 0; n < 2 * 7 * 4; ++n) set_value(builder, "dq", n, 0);
+  const Report report = judge(builder, "fp32");
+  CHECK(report.verdict == Verdict::pass);
+  CHECK(report.find(AnswerKind::dq)->tally.zeros.differ == 0);
+}
+
 TEST_CASE("a demanded power is demanded of gradients, too") {
   const CaseBuilder builder = with_gradients(DType::f32);
   CheckOptions options;
