@@ -1,0 +1,163 @@
+// Summing wrong gradients (gradient_mutant.hpp).
+#include "oracle/diagnose/gradient_mutant.hpp"
+
+#include <cmath>
+
+namespace ringproof::oracle {
+
+namespace {
+
+std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+/// A sum and the sum of the sizes of its terms.
+struct Sums {
+  std::vector<double> value, absolute;
+  explicit Sums(std::int64_t count) : value(size(count)), absolute(size(count)) {}
+};
+
+double weight(const GradientRule::Pair& counts, std::int64_t h, std::int64_t i, std::int64_t j) {
+  return counts ? counts(h, i, j) : 1.0;
+}
+
+/// dS and the size of its terms, for one row.
+class RowOfPairs {
+ public:
+  RowOfPairs(const GradientPairs& pairs, const HeadPairs& head, const GradientRule& rule,
+             std::int64_t i)
+      : pairs_(pairs), head_(head), rule_(rule), i_(i) {
+    for (std::int64_t c = 0; c < pairs.value_dim; ++c) {
+      const double given = head.dout[size(i * pairs.value_dim + c)];
+      const double out = head.out[size(i * pairs.value_dim + c)];
+      dout.push_back(rule.ones_for_dout ? 1.0 : given);
+      const double in_D = rule.ones_for_dout_in_D ? 1.0 : given;
+      D_ += in_D * out;
+      absolute_D_ += std::abs(in_D * out);
+    }
+    if (!rule.ones_for_dout_in_D) D_ = head.D[size(i)];
+    if (rule.negative_D) D_ = -D_;
+    if (rule.without_D) D_ = absolute_D_ = 0;
+    dlse_ = rule.without_dlse ? 0 : head.dlse[size(i)];
+  }
+
+  void pair(std::int64_t j) {
+    const std::size_t cell = size(i_ * pairs_.keys + j);
+    const std::int64_t from = rule_.v_row ? rule_.v_row(i_, j) : j;
+    double dp = 0, absolute = 0;
+    for (std::int64_t c = 0; from >= 0 && c < pairs_.value_dim; ++c) {
+      const double term = dout[size(c)] * pairs_.v[size(from * pairs_.value_dim + c)];
+      dp += term;
+      absolute += std::abs(term);
+    }
+    p = rule_.p_exponent == 1 ? head_.p[cell] : std::pow(head_.p[cell], rule_.p_exponent);
+    const double factor = rule_.without_derivative ? 1 : head_.factor[cell];
+    const double probability = rule_.without_p ? (p > 0 ? 1 : 0) : p;
+    ds = probability * factor * (dp - D_ + dlse_);
+    absolute_ds = probability * std::abs(factor) * (absolute + absolute_D_ + std::abs(dlse_));
+  }
+
+  std::vector<double> dout;  // [Dv]
+  double p = 0, ds = 0, absolute_ds = 0;
+
+ private:
+  const GradientPairs& pairs_;
+  const HeadPairs& head_;
+  const GradientRule& rule_;
+  std::int64_t i_;
+  double D_ = 0, absolute_D_ = 0, dlse_ = 0;
+};
+
+void add_scaled(const double* row, std::int64_t columns, double factor, double absolute,
+                std::size_t first, Sums& sums) {
+  for (std::int64_t d = 0; d < columns; ++d) {
+    sums.value[first + size(d)] += factor * row[d];
+    sums.absolute[first + size(d)] += absolute * std::abs(row[d]);
+  }
+}
+
+/// Error bounds: the budget of each row or key times the size of the sum.
+std::vector<double> bounds(const Sums& sums, const std::vector<double>& budget,
+                           std::int64_t columns) {
+  std::vector<double> bound(sums.value.size());
+  for (std::size_t n = 0; n < bound.size(); ++n) {
+    bound[n] = (budget[n / size(columns)] + 0x1p-36) * sums.absolute[n];
+  }
+  return bound;
+}
+
+/// What is stored at each key comes from another key, or from the other gradient.
+void place(const GradientPairs& pairs, const GradientRule& rule, WrongGradients& g) {
+  const auto move = [&](const auto& from_key, std::vector<double>& values, std::int64_t columns) {
+    if (!from_key) return;
+    std::vector<double> moved(values.size());
+    for (std::int64_t j = 0; j < pairs.keys; ++j) {
+      const std::int64_t from = from_key(j);
+      for (std::int64_t d = 0; from >= 0 && d < columns; ++d) {
+        moved[size(j * columns + d)] = values[size(from * columns + d)];
+      }
+    }
+    values = std::move(moved);
+  };
+  const bool alike = pairs.head_dim == pairs.value_dim;  // else no kernel can mix them up
+  if (rule.exchanged && alike) {
+    std::swap(g.dk, g.dv);
+    std::swap(g.bound_k, g.bound_v);
+  }
+  const std::vector<double> dk = g.dk, bound_k = g.bound_k;
+  for (std::size_t n = 0; alike && n < dk.size(); ++n) {
+    g.dk[n] += rule.dv_in_dk * g.dv[n];
+    g.bound_k[n] += std::abs(rule.dv_in_dk) * g.bound_v[n];
+    g.dv[n] += rule.dk_in_dv * dk[n];
+    g.bound_v[n] += std::abs(rule.dk_in_dv) * bound_k[n];
+  }
+  move(rule.dk_from, g.dk, pairs.head_dim);
+  move(rule.dk_from, g.bound_k, pairs.head_dim);
+  move(rule.dv_from, g.dv, pairs.value_dim);
+  move(rule.dv_from, g.bound_v, pairs.value_dim);
+}
+
+}  // namespace
+
+WrongGradients wrong_gradients(const GradientPairs& pairs, const GradientMutant& mutant) {
+  const GradientRule& rule = mutant.rule;
+  const std::int64_t N = pairs.queries, D = pairs.head_dim, Dv = pairs.value_dim;
+  Sums dq(static_cast<std::int64_t>(pairs.heads.size()) * N * D), dk(pairs.keys * D),
+      dv(pairs.keys * Dv);
+  std::vector<double> budget_q;
+  for (std::size_t n = 0; n < pairs.heads.size(); ++n) {
+    const HeadPairs& head = pairs.heads[n];
+    budget_q.insert(budget_q.end(), head.budget_q.begin(), head.budget_q.end());
+    for (std::int64_t i = 0; i < N; ++i) {
+      RowOfPairs row(pairs, head, rule, i);
+      const std::size_t of_query = (n * size(N) + size(i)) * size(D);
+      for (std::int64_t j = 0; j < pairs.keys; ++j) {
+        if (head.p[size(i * pairs.keys + j)] == 0) continue;
+        row.pair(j);
+        const std::int64_t k_row = rule.k_row ? rule.k_row(i, j) : j;
+        const double q = pairs.scale * rule.factor_q * weight(rule.counts_q, head.h, i, j);
+        const double k = pairs.scale * rule.factor_k * weight(rule.counts_k, head.h, i, j);
+        const double v = rule.factor_v * weight(rule.counts_v, head.h, i, j);
+        if (q != 0 && k_row >= 0) {
+          add_scaled(pairs.k.data() + k_row * D, D, q * row.ds, std::abs(q) * row.absolute_ds,
+                     of_query, dq);
+        }
+        if (k != 0) {
+          add_scaled(head.q.data() + i * D, D, k * row.ds, std::abs(k) * row.absolute_ds,
+                     size(j * D), dk);
+        }
+        if (v != 0) {
+          add_scaled(row.dout.data(), Dv, v * row.p, std::abs(v) * row.p, size(j * Dv), dv);
+        }
+      }
+    }
+  }
+  WrongGradients result{dq.value,
+                        dk.value,
+                        dv.value,
+                        bounds(dq, budget_q, D),
+                        bounds(dk, pairs.budget_k, D),
+                        bounds(dv, pairs.budget_v, Dv)};
+  place(pairs, rule, result);
+  return result;
+}
+
+}  // namespace ringproof::oracle

@@ -1,0 +1,131 @@
+// The search over rules of the backward pass (gradient_search.hpp): one KV head after the other, that
+// of the worst element first, with the mutants that are left.
+#include "oracle/diagnose/gradient_search.hpp"
+
+#include <algorithm>
+
+#include "oracle/diagnose/comparison.hpp"
+#include "oracle/diagnose/gradient_mutant.hpp"
+#include "oracle/judge/row_judge.hpp"
+
+namespace ringproof::oracle {
+
+namespace {
+
+struct Judged {
+  const Tensor* answer = nullptr;
+  OutputRule rule;
+  bool refused = false;
+};
+
+struct JudgedGradients {
+  Judged dq, dk, dv;
+};
+
+Judged judged(const Subject& subject, const Report& report, AnswerKind kind) {
+  const AnswerReport* answer = report.find(kind);
+  if (answer == nullptr) return {};
+  return {&subject.input.find(kind)->tensor, output_rule(subject.contract, answer->judged_type),
+          answer->verdict == Verdict::fail};
+}
+
+struct Candidate {
+  GradientMutant mutant;
+  std::int64_t elements = 0;
+  bool refuted = false;
+};
+
+/// Compares `rows` rows of one gradient; the values are those of consecutive rows.
+void compare(const Judged& judged, std::int64_t b, std::int64_t head, std::int64_t rows,
+             std::int64_t columns, const double* value, const double* bound, Candidate& candidate) {
+  if (judged.answer == nullptr) return;
+  for (std::int64_t n = 0; n < rows * columns && !candidate.refuted; ++n) {
+    const Certified exact{value[n], 0, 0};
+    const Expected expected{Expected::Kind::ball, exact, bound[n]};
+    const double answer = judged.answer->at(b, head, n / columns, n % columns);
+    candidate.refuted = refutes(answer, expected, judged.rule);
+    ++candidate.elements;
+  }
+}
+
+void compare(const GradientPairs& pairs, const JudgedGradients& answers, Candidate& candidate) {
+  const WrongGradients wrong = wrong_gradients(pairs, candidate.mutant);
+  const std::int64_t of_head = pairs.queries * pairs.head_dim;
+  for (std::size_t n = 0; candidate.mutant.dq && n < pairs.heads.size(); ++n) {
+    const std::int64_t first = static_cast<std::int64_t>(n) * of_head;
+    compare(answers.dq, pairs.b, pairs.heads[n].h, pairs.queries, pairs.head_dim,
+            wrong.dq.data() + first, wrong.bound_q.data() + first, candidate);
+  }
+  if (candidate.mutant.dk) {
+    compare(answers.dk, pairs.b, pairs.kv_head, pairs.keys, pairs.head_dim, wrong.dk.data(),
+            wrong.bound_k.data(), candidate);
+  }
+  if (candidate.mutant.dv) {
+    compare(answers.dv, pairs.b, pairs.kv_head, pairs.keys, pairs.value_dim, wrong.dv.data(),
+            wrong.bound_v.data(), candidate);
+  }
+}
+
+/// True if the class changes every refused gradient, and at least one.
+bool fits(const GradientMutant& mutant, const JudgedGradients& answers) {
+  const auto covers = [](bool changed, const Judged& one) { return changed || !one.refused; };
+  const bool all = covers(mutant.dq, answers.dq) && covers(mutant.dk, answers.dk) &&
+                   covers(mutant.dv, answers.dv);
+  return all && ((mutant.dq && answers.dq.refused) || (mutant.dk && answers.dk.refused) ||
+                 (mutant.dv && answers.dv.refused));
+}
+
+/// (b, KV head) in order, that of the worst refused element first.
+std::vector<std::pair<std::int64_t, std::int64_t>> heads_in_order(const Problem& p,
+                                                                  const Report& report) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> heads;
+  for (std::int64_t b = 0; b < p.batches; ++b) {
+    for (std::int64_t h = 0; h < p.kv_heads; ++h) heads.emplace_back(b, h);
+  }
+  for (const AnswerKind kind : {AnswerKind::dv, AnswerKind::dk, AnswerKind::dq}) {
+    const AnswerReport* answer = report.find(kind);
+    if (answer == nullptr || answer->verdict != Verdict::fail) continue;
+    if (!answer->tally.worst_element) continue;
+    const Row& row = answer->tally.worst_element->row;
+    const std::pair worst{row.b, kind == AnswerKind::dq ? p.kv_head(row.h) : row.h};
+    const auto place = std::find(heads.begin(), heads.end(), worst);
+    if (place != heads.end()) std::rotate(heads.begin(), place, place + 1);
+  }
+  return heads;
+}
+
+}  // namespace
+
+void add_gradient_classes(const Subject& subject, const Report& report, Diagnosis& diagnosis) {
+  const JudgedGradients answers{judged(subject, report, AnswerKind::dq),
+                                judged(subject, report, AnswerKind::dk),
+                                judged(subject, report, AnswerKind::dv)};
+  if (!answers.dq.refused && !answers.dk.refused && !answers.dv.refused) return;
+  std::vector<Candidate> candidates;
+  for (GradientMutant& mutant : gradient_classes(subject)) {
+    if (fits(mutant, answers)) candidates.push_back({std::move(mutant)});
+  }
+  for (const auto& [b, kv_head] : heads_in_order(subject.problem(), report)) {
+    const bool left = std::any_of(candidates.begin(), candidates.end(),
+                                  [](const Candidate& one) { return !one.refuted; });
+    if (!left) break;
+    const GradientPairs pairs = gradient_pairs(subject.input, subject.contract, b, kv_head);
+    if (!pairs.not_evaluated.empty()) {
+      diagnosis.without_theory += static_cast<std::int64_t>(candidates.size());
+      return;
+    }
+    for (Candidate& candidate : candidates) {
+      if (!candidate.refuted) compare(pairs, answers, candidate);
+    }
+  }
+  for (const Candidate& candidate : candidates) {
+    if (candidate.refuted) {
+      ++diagnosis.refuted;
+    } else {
+      diagnosis.explanations.push_back({candidate.mutant.id, candidate.mutant.also,
+                                        candidate.mutant.words, "", candidate.elements, 0});
+    }
+  }
+}
+
+}  // namespace ringproof::oracle

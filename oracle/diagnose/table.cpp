@@ -1,0 +1,61 @@
+// What the lists of mistakes share (table.hpp).
+#include "oracle/diagnose/table.hpp"
+
+#include <algorithm>
+
+#include "oracle/contract/ring_partition.hpp"
+
+namespace ringproof::oracle {
+
+namespace {
+
+/// Position if positions number the rows 0 .. N-1 once each, else the place in the tensor.
+std::int64_t number_of(const std::vector<std::int64_t>& positions, std::int64_t b, std::int64_t n,
+                       std::int64_t rows, std::int64_t length) {
+  const std::int64_t position = positions[index(b * rows + n)];
+  return position >= 0 && position < length ? position : std::min(n, length - 1);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> tile_sizes(std::int64_t keys) {
+  constexpr std::int64_t kShort = 320, kLargest = 2048;
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = 1; size < keys && size <= kLargest; ++size) {
+    const bool usual = size >= 16 && (size % 128 == 0 || (size & (size - 1)) == 0 ||
+                                      (size < 256 && size % 16 == 0));
+    if (usual || keys <= kShort) sizes.push_back(size);
+  }
+  // The usual ones first: of several that explain, the likeliest is printed.
+  std::stable_partition(sizes.begin(), sizes.end(),
+                        [](std::int64_t size) { return size >= 8 && (size & (size - 1)) == 0; });
+  return sizes;
+}
+
+std::int64_t Sharing::query_rank(std::int64_t b, std::int64_t i) const {
+  const std::int64_t length = std::max(problem->queries, problem->keys);
+  // A file that holds one rank's rows has fewer queries than the ring has keys.
+  return owner_of(layout, number_of(problem->position_q, b, i, problem->queries, length),
+                  problem->queries == problem->keys ? problem->queries : length, ranks);
+}
+
+std::int64_t Sharing::key_rank(std::int64_t b, std::int64_t j) const {
+  return owner_of(layout, number_of(problem->position_k, b, j, problem->keys, problem->keys),
+                  problem->keys, ranks);
+}
+
+std::vector<Sharing> sharings(const Subject& subject) {
+  if (subject.ranks < 2) return {};
+  const Problem& p = subject.problem();
+  std::vector<Sharing> all;
+  constexpr std::pair<RingLayout, const char*> kLayouts[] = {{RingLayout::contiguous, "contiguous"},
+                                                             {RingLayout::zigzag, "zigzag"},
+                                                             {RingLayout::striped, "striped"}};
+  for (const auto& [layout, name] : kLayouts) {
+    if (p.spec.ring && p.spec.ring->layout != layout) continue;
+    all.push_back({layout, subject.ranks, name, &p});
+  }
+  return all;
+}
+
+}  // namespace ringproof::oracle

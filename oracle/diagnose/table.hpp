@@ -1,0 +1,47 @@
+// Short forms in which the lists of mistakes are written.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "oracle/diagnose/mutant.hpp"
+
+namespace ringproof::oracle {
+
+using Change = std::function<void(HeadChange&)>;
+using Expectation = std::function<void(const RowMaterial&, ExpectedRow&)>;
+
+/// A family of one: the changed problem is the whole mistake.
+inline void add(Families& families, std::string id, std::string words, Change change,
+                std::string also = "") {
+  Family family;
+  family.setting.change = std::move(change);
+  family.mutants.push_back({std::move(id), std::move(words), std::move(also), {}});
+  families.push_back(std::move(family));
+}
+
+/// One more mistake in a setting.
+inline void add(Family& family, std::string id, std::string words, Expectation expect,
+                std::string also = "") {
+  family.mutants.push_back({std::move(id), std::move(words), std::move(also), std::move(expect)});
+}
+
+inline std::size_t index(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+/// Tile sizes worth a look: all of them on short rows, the usual ones on long rows.
+std::vector<std::int64_t> tile_sizes(std::int64_t keys);
+
+/// Who owns what when `ranks` ranks share the rows; the spec's layout, or all of them if it names
+/// none.
+struct Sharing {
+  RingLayout layout;
+  std::int64_t ranks;
+  const char* name;
+  const Problem* problem;
+  /// Owner of the query or key at this place, by position where positions number the rows.
+  std::int64_t query_rank(std::int64_t b, std::int64_t i) const;
+  std::int64_t key_rank(std::int64_t b, std::int64_t j) const;
+};
+std::vector<Sharing> sharings(const Subject&);
+
+}  // namespace ringproof::oracle
