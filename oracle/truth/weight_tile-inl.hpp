@@ -235,8 +235,15 @@ HWY_INLINE void add_product(const TileProduct& tile) {
   for (; column + (kStep - 1) * kLanes < tile.columns; column += kStep * kLanes) {
     add_columns_of_rows<kRows, kStep, kTight>(tile, column);
   }
+  // The last columns, of ones among them: one vector at a time, so that more rows must keep the
+  // additions from waiting for each other.
+  constexpr int kMoreRows = kRows == 1 ? 1 : 2 * kRows;
   for (; column < tile.columns; column += kLanes) {
-    add_columns_of_rows<kRows, 1, kTight>(tile, column);
+    if (tile.rows % kMoreRows == 0) {
+      add_columns_of_rows<kMoreRows, 1, kTight>(tile, column);
+    } else {
+      add_columns_of_rows<kRows, 1, kTight>(tile, column);
+    }
   }
 }
 
