@@ -15,6 +15,7 @@ struct RowTile {
   Index first = 0, count = 0;
   Segment segment;
   bool all_in_documents = true;  // and inside the key length
+  bool ascending = true;         // positions never fall
 };
 
 enum class Coverage { nothing, everything, something };
@@ -44,10 +45,13 @@ constexpr Coverage coverage(const PositionRules& rules, const RowTile& queries, 
 inline std::vector<RowTile> cut(Index rows, Index size, const auto& describe) {
   std::vector<RowTile> tiles;
   for (Index first = 0; first < rows; first += size) {
-    RowTile tile{first, std::min(size, rows - first), {}, true};
+    RowTile tile{first, std::min(size, rows - first), {}, true, true};
+    Index last = std::numeric_limits<Index>::min();
     for (Index n = first; n < first + tile.count; ++n) {
       const auto [position, document] = describe(n);
       tile.segment.add(position, document);
+      tile.ascending = tile.ascending && position >= last;
+      last = position;
       tile.all_in_documents = tile.all_in_documents && document >= 0;
     }
     tiles.push_back(tile);

@@ -69,12 +69,20 @@ std::vector<RowTile> SimdTile::key_tiles(Index b, Index origin) const {
   });
 }
 
+/// Keys at the end of a tile that a causal mask hides from all queries of the other are left out.
 SimdTile::Pair SimdTile::pair_of(const Head& head, Index n, const RowTile& keys,
                                  Index origin) const {
   const RowTile& queries = query_tiles_[head.b][n];
-  return {head,   &queries,
-          &keys,  tile_number(head, n),
-          origin, mpi::coverage(rules_, queries, keys, looked_at_)};
+  const Coverage covered = mpi::coverage(rules_, queries, keys, looked_at_);
+  Index count = keys.count;
+  if (covered == Coverage::something && rules_.causal) {
+    while (count > 0 &&
+           key_position(p(), head.b, global_row(mine_.keys, origin, keys.first + count - 1)) >
+               queries.segment.position_high) {
+      --count;
+    }
+  }
+  return {head, &queries, &keys, count, tile_number(head, n), origin, covered};
 }
 
 /// kv: number of the head of keys among those of all batches.
@@ -86,20 +94,29 @@ void SimdTile::read_keys(Bytes block, Index origin, Index kv, const RowTile& key
   scratch.v = wire_.read(block, values + row * Dv, keys.count * Dv, scratch.widened_v.data());
 }
 
-/// A mask by position alone is three comparisons a pair.
+/// A mask by position alone leaves each key an interval of positions, and with queries in order of
+/// their positions an interval of lanes.
 Index SimdTile::hide_by_position(const Pair& pair, float* x) const {
+  constexpr Index kLowest = std::numeric_limits<Index>::min();
+  constexpr Index kHighest = std::numeric_limits<Index>::max();
+  const Index* positions =
+      mine_.position_q.data() + pair.head.b * p().queries + pair.queries->first;
   Index seen = 0;
-  for (Index j = 0; j < pair.keys->count; ++j) {
+  for (Index j = 0; j < pair.key_count; ++j) {
     const Index key = global_row(mine_.keys, pair.origin, pair.keys->first + j);
-    const Index position_k = key_position(p(), pair.head.b, key);
-    for (Index i = 0; i < pair.queries->count; ++i) {
-      const Index position_q = query_position(p(), pair.head.b, pair.queries->first + i);
-      const bool sees =
-          (!rules_.causal || causal_allows(position_q, position_k)) &&
-          window_allows(position_q, position_k, rules_.window_left, rules_.window_right);
-      if (!sees) x[j * kQueries + i] = -INFINITY;
-      seen += sees;
-    }
+    const Index position = key_position(p(), pair.head.b, key);
+    const bool far_up = rules_.window_left < 0 || position > kHighest - rules_.window_left;
+    const bool far_down = rules_.window_right < 0 || position < kLowest + rules_.window_right;
+    const Index high = far_up ? kHighest : position + rules_.window_left;
+    Index low = far_down ? kLowest : position - rules_.window_right;
+    if (rules_.causal) low = std::max(low, position);
+    const Index* end = positions + pair.queries->count;
+    const Index first = std::lower_bound(positions, end, low) - positions;
+    const Index last = std::max(first, std::upper_bound(positions, end, high) - positions);
+    float* row = x + j * kQueries;
+    std::fill(row, row + first, -INFINITY);
+    std::fill(row + last, row + pair.queries->count, -INFINITY);
+    seen += last - first;
   }
   return seen;
 }
@@ -107,9 +124,10 @@ Index SimdTile::hide_by_position(const Pair& pair, float* x) const {
 /// Turns products into what absorb_tile takes: scores where x is the score, and minus infinity
 /// where a query does not see the key. Returns the pairs that are seen.
 Index SimdTile::hide(const Pair& pair, float* x) const {
-  if (!looked_at_ && !p().document_q && !p().key_lengths) return hide_by_position(pair, x);
+  const bool by_position = !looked_at_ && !p().document_q && !p().key_lengths;
+  if (by_position && pair.queries->ascending) return hide_by_position(pair, x);
   Index seen = 0;
-  for (Index j = 0; j < pair.keys->count; ++j) {
+  for (Index j = 0; j < pair.key_count; ++j) {
     const Index key = global_row(mine_.keys, pair.origin, pair.keys->first + j);
     for (Index i = 0; i < pair.queries->count; ++i) {
       float& place = x[j * kQueries + i];
@@ -131,17 +149,17 @@ Index SimdTile::scores_of(const Pair& pair, Scratch& scratch) {
   multiply({.a = {scratch.k, p().head_dim, 1},
             .b = {q_.data() + pair.tile * p().head_dim * kQueries, kQueries},
             .c = {scratch.x.data(), kQueries},
-            .rows = pair.keys->count,
+            .rows = pair.key_count,
             .depth = p().head_dim,
             .columns = kQueries},
            Into::replace);
-  return pair.coverage == Coverage::everything ? pair.queries->count * pair.keys->count
+  return pair.coverage == Coverage::everything ? pair.queries->count * pair.key_count
                                                : hide(pair, scratch.x.data());
 }
 
 /// Folds one tile of keys into one tile of queries; returns the pairs seen.
 Index SimdTile::absorb_pair(const Pair& pair, Scratch& scratch) {
-  const Index Dv = p().value_dim, keys = pair.keys->count;
+  const Index Dv = p().value_dim, keys = pair.key_count;
   float* x = scratch.x.data();
   const Index seen = scores_of(pair, scratch);
   if (seen == 0) return 0;

@@ -48,7 +48,7 @@ void SimdTile::begin_backward(const ShardAnswer<float>& answer) {
 
 /// dS on its way from the score to the product (25), (26). `dot_products` are what x was.
 void SimdTile::pass_score(const Pair& pair, float* dS, const float* dot_products) {
-  for (Index j = 0; j < pair.keys->count; ++j) {
+  for (Index j = 0; j < pair.key_count; ++j) {
     const Index key = global_row(mine_.keys, pair.origin, pair.keys->first + j);
     for (Index i = 0; i < pair.queries->count; ++i) {
       float& place = dS[j * kQueries + i];
@@ -63,7 +63,7 @@ void SimdTile::pass_score(const Pair& pair, float* dS, const float* dot_products
 /// All five products of a pair of tiles. Keys and values are in the scratch memory, where the sums
 /// for the keys are, too.
 void SimdTile::gradient_of_pair(const Pair& pair, Scratch& scratch) {
-  const Index D = p().head_dim, Dv = p().value_dim, keys = pair.keys->count;
+  const Index D = p().head_dim, Dv = p().value_dim, keys = pair.key_count;
   float *x = scratch.x.data(), *dP = scratch.dP.data();
   if (pair.coverage != Coverage::everything &&
       (not_finite_[pair.tile] != 0 || any_not_finite(scratch.k, keys * D) ||
@@ -118,7 +118,7 @@ void SimdTile::gradient_of_pair(const Pair& pair, Scratch& scratch) {
 /// that is not seen, so nothing is multiplied for those.
 void SimdTile::gradient_pair_by_pair(const Pair& pair, Scratch& scratch) {
   const Index D = p().head_dim, Dv = p().value_dim;
-  for (Index j = 0; j < pair.keys->count; ++j) {
+  for (Index j = 0; j < pair.key_count; ++j) {
     const Index key = global_row(mine_.keys, pair.origin, pair.keys->first + j);
     const Numbers<float> k(scratch.k + j * D, D), v(scratch.v + j * Dv, Dv);
     for (Index i = 0; i < pair.queries->count; ++i) {

@@ -41,8 +41,9 @@ class SimdTile final : public Tile<float> {
   struct Pair {
     Head head;
     const RowTile *queries, *keys;
-    Index tile;    // number of the query tile among all of the rank
-    Index origin;  // of the block
+    Index key_count;  // of the tile's keys; the last ones may be ahead of every query
+    Index tile;       // number of the query tile among all of the rank
+    Index origin;     // of the block
     Coverage coverage;
   };
 
