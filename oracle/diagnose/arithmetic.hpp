@@ -1,6 +1,7 @@
-// Mistakes of arithmetic: numbers kept in fewer digits than the contract declares, or an exponential
-// less accurate than that. They are other contracts, not other functions (docs/contract.md, section
-// 8): the class explains the answer if check() accepts it under the looser contract, with power.
+// Mistakes of arithmetic: numbers kept in fewer digits than the contract declares, or an
+// exponential less accurate than that. They are other contracts, not other functions
+// (docs/contract.md, section 8): the class explains the answer if check() accepts it under the
+// looser contract, with power.
 #pragma once
 
 #include "oracle/diagnose/diagnose.hpp"

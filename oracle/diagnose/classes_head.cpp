@@ -1,5 +1,5 @@
-// Mistakes in which head, batch entry or channel is read: GQA-MAP, SINK, BATCH-MAP, and the channels
-// of the dot product.
+// Mistakes in which head, batch entry or channel is read: GQA-MAP, SINK, BATCH-MAP, and the
+// channels of the dot product.
 #include <cmath>
 
 #include "oracle/diagnose/combine.hpp"

@@ -1,5 +1,5 @@
-// Mistakes in which keys are absorbed: TAIL, REMAINDER, BLOCK-SKIP, BLOCK-TWICE, RING-STALE within one
-// device (a tile of V beside another tile's K).
+// Mistakes in which keys are absorbed: TAIL, REMAINDER, BLOCK-SKIP, BLOCK-TWICE, RING-STALE within
+// one device (a tile of V beside another tile's K).
 #include <set>
 
 #include "oracle/diagnose/combine.hpp"

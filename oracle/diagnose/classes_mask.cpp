@@ -17,8 +17,12 @@ struct VisibleRule {
   bool exchanged_window = false;
 };
 
-bool sees(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j,
-          const VisibleRule& rule) {
+struct Pair {
+  std::int64_t b, h, i, j;
+};
+
+bool sees(const Problem& p, const Pair& pair, const VisibleRule& rule) {
+  const auto& [b, h, i, j] = pair;
   const std::int32_t document = p.document_q[index(b * p.queries + i)];
   if (rule.documents && (document < 0 || document != p.document_k[index(b * p.keys + j)])) {
     return false;
@@ -38,7 +42,7 @@ bool sees(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i, std:
 Change seeing(const VisibleRule& rule) {
   return [rule](HeadChange& c) {
     c.visible = [&p = *c.problem, b = c.b, h = c.h, rule](std::int64_t i, std::int64_t j) {
-      return sees(p, b, h, i, j, rule);
+      return sees(p, {b, h, i, j}, rule);
     };
   };
 }
@@ -91,6 +95,15 @@ void add_alignment(const Subject& subject, Families& families) {
         std::string("positions counted from the ") + (to_top ? "first" : "last") + " key (shift " +
             signed_number(rule.query_shift) + ")",
         seeing(rule));
+    VisibleRule window;
+    window.left_shift = -rule.query_shift;
+    window.right_shift = rule.query_shift;
+    if (p.spec.window_left >= 0 || p.spec.window_right >= 0) {
+      add(families, "MASK-ALIGN",
+          "the window alone counted from the other end (shift " + signed_number(rule.query_shift) +
+              ")",
+          seeing(window));
+    }
   }
 }
 
@@ -132,7 +145,7 @@ void add_dropped(const Subject& subject, Families& families) {
       c.visible = [&q = *c.problem, b = c.b, h = c.h](std::int64_t i, std::int64_t j) {
         VisibleRule others;
         others.mask = false;
-        return sees(q, b, h, i, j, others) && q.mask.at(b, h, i, j) == 0;
+        return sees(q, {b, h, i, j}, others) && q.mask.at(b, h, i, j) == 0;
       };
     });
   }
@@ -151,8 +164,9 @@ void add_diagonal_tiles(const Subject& subject, Families& families) {
           c.visible = [&q = *c.problem, b = c.b, h = c.h, tile](std::int64_t i, std::int64_t j) {
             VisibleRule others;
             others.causal = false;
-            return sees(q, b, h, i, j, others) && tile(q.position_k[index(b * q.keys + j)]) <=
-                                                      tile(q.position_q[index(b * q.queries + i)]);
+            return sees(q, {b, h, i, j}, others) &&
+                   tile(q.position_k[index(b * q.keys + j)]) <=
+                       tile(q.position_q[index(b * q.queries + i)]);
           };
         });
     add(

@@ -6,17 +6,20 @@
 namespace ringproof::oracle {
 
 /// Answers of one row stored in another.
-void add_place_classes(const Subject& subject, Families& families) {
-  const Problem& p = subject.problem();
-  const auto map = [&families](const char* id, std::string words, bool out, bool lse,
-                               std::function<Row(const Row&)> from, const char* also = "") {
-    Family family;
-    const auto same = [](const Row& row) { return row; };
-    family.setting.out_from = out ? from : same;
-    family.setting.lse_from = lse ? from : same;
-    family.mutants.push_back({id, std::move(words), also, {}});
-    families.push_back(std::move(family));
-  };
+namespace {
+
+/// out, lse or both of a row are those of another one.
+void map(Families& families, const char* id, std::string words, bool out, bool lse,
+         const std::function<Row(const Row&)>& from, const char* also = "") {
+  Family family;
+  const auto same = [](const Row& row) { return row; };
+  family.setting.out_from = out ? from : same;
+  family.setting.lse_from = lse ? from : same;
+  family.mutants.push_back({id, std::move(words), also, {}});
+  families.push_back(std::move(family));
+}
+
+void add_layouts(const Problem& p, Families& families) {
   const std::int64_t H = p.heads, N = p.queries, B = p.batches;
   struct Layout {
     const char* words;
@@ -69,25 +72,34 @@ void add_place_classes(const Subject& subject, Families& families) {
                                  return Row{r.b, r.h, (r.i + N - 1) % N};
                                }}};
   for (const Layout& layout : layouts) {
-    map("LSE-LAYOUT", std::string("lse: ") + layout.words, false, true, layout.from);
-    map("ROW-MAP", std::string("out: ") + layout.words, true, false, layout.from);
-    map("ROW-MAP", std::string("out and lse: ") + layout.words, true, true, layout.from);
+    map(families, "LSE-LAYOUT", std::string("lse: ") + layout.words, false, true, layout.from);
+    map(families, "ROW-MAP", std::string("out: ") + layout.words, true, false, layout.from);
+    map(families, "ROW-MAP", std::string("out and lse: ") + layout.words, true, true, layout.from);
   }
+}
+
+void add_padded_rows(const Problem& p, Families& families) {
+  const std::int64_t H = p.heads, N = p.queries;
   for (const std::int64_t size : {8, 16, 32, 64, 128, 256}) {
     const std::int64_t padded = (N + size - 1) / size * size;
     if (padded == N) continue;
-    map("LSE-LAYOUT", "lse: rows padded to " + std::to_string(padded), false, true,
+    map(families, "LSE-LAYOUT", "lse: rows padded to " + std::to_string(padded), false, true,
         [=](const Row& r) {
           const std::int64_t flat = (r.b * H + r.h) * N + r.i, head = flat / padded;
           const bool written = flat % padded < N;
           return Row{head / H, head % H, written ? flat % padded : -1};
         });
   }
+}
+
+/// Rows of a tile that the wrong threads wrote.
+void add_rows_of_tiles(const Problem& p, Families& families) {
+  const std::int64_t N = p.queries;
   for (const std::int64_t tile : {16, 32, 64, 128, 8}) {
     for (const std::int64_t by : {8, -8, 4, -4, 16, -16, 1, -1, 2, -2}) {
       for (const std::int64_t last : {8, 4, 16}) {
         if (last >= tile || tile > N || std::abs(by) >= tile) continue;
-        map("ROW-MAP",
+        map(families, "ROW-MAP",
             "the last " + std::to_string(last) + " rows of every tile of " + std::to_string(tile) +
                 " hold those " + std::to_string(by) + " farther",
             true, true, [=](const Row& r) {
@@ -98,8 +110,12 @@ void add_place_classes(const Subject& subject, Families& families) {
       }
     }
   }
+}
+
+void add_rank_order(const Subject& subject, Families& families) {
+  const std::int64_t N = subject.problem().queries;
   for (const Sharing& sharing : sharings(subject)) {
-    if (sharing.layout == RingLayout::contiguous || N != p.keys) continue;
+    if (sharing.layout == RingLayout::contiguous || N != subject.problem().keys) continue;
     std::vector<std::int64_t> order, place(index(N));
     for (std::int64_t rank = 0; rank < sharing.ranks; ++rank) {
       for (std::int64_t i = 0; i < N; ++i) {
@@ -111,11 +127,20 @@ void add_place_classes(const Subject& subject, Families& families) {
       const auto& table = forward ? order : place;
       const auto from = [table](const Row& r) { return Row{r.b, r.h, table[index(r.i)]}; };
       const std::string words = std::string("rows stay in rank order (") + sharing.name + ")";
-      map("POSITION", "out and lse: " + words, true, true, from, "ROW-MAP");
-      map("POSITION", "out: " + words, true, false, from, "ROW-MAP");
-      map("LSE-LAYOUT", "lse: " + words, false, true, from, "POSITION");
+      map(families, "POSITION", "out and lse: " + words, true, true, from, "ROW-MAP");
+      map(families, "POSITION", "out: " + words, true, false, from, "ROW-MAP");
+      map(families, "LSE-LAYOUT", "lse: " + words, false, true, from, "POSITION");
     }
   }
+}
+
+}  // namespace
+
+void add_place_classes(const Subject& subject, Families& families) {
+  add_layouts(subject.problem(), families);
+  add_padded_rows(subject.problem(), families);
+  add_rows_of_tiles(subject.problem(), families);
+  add_rank_order(subject, families);
 }
 
 }  // namespace ringproof::oracle

@@ -191,6 +191,17 @@ void add_wrong_index(const RingForm& ring, Families& families) {
 
 void add_ring_classes(const Subject& subject, Families& families) {
   if (subject.ranks > kMostRanks) return;
+  for (const Sharing& sharing : sharings(subject)) {  // partial results gathered in rank order
+    Family family;
+    family.setting.part = [sharing](std::int64_t, std::int64_t, std::int64_t j) {
+      return sharing.key_rank(0, j);
+    };
+    family.setting.parts = sharing.ranks;
+    add_merge_rules(family, std::string(" of ranks (") + sharing.name + ", in rank order)");
+    add_online_rules(family, std::string(" over ranks (") + sharing.name + ", in rank order)",
+                     false);
+    families.push_back(std::move(family));
+  }
   for (const RingForm& ring : rings(subject)) {
     add_steps(ring, families);
     add_wrong_index(ring, families);

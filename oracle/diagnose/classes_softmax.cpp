@@ -79,7 +79,17 @@ void add_merge_rules(Family& family, const std::string& where) {
        "RESCALE-L");
   line("RING-STALE", "only the first part counts", MergeRule::first, "BLOCK-SKIP");
   line("RING-STALE", "only the last part counts", MergeRule::last, "BLOCK-SKIP");
-  line("EMPTY-MERGE", "(-inf) - (-inf) where the first part is empty", MergeRule::empty_is_nan);
+  line("NORM-AVERAGE", "normalised parts are averaged by their numbers of visible keys",
+       MergeRule::average_by_keys);
+  line("MERGE-ALIAS", "the old lse is overwritten before it is used", MergeRule::aliased,
+       "MERGE-WEIGHT");
+  line("MERGE-OVERFLOW", "log(1 + exp(new - old)) overflows", MergeRule::exp_of_difference);
+  line("EMPTY-MERGE", "(-inf) - (-inf) where the first part is empty",
+       MergeRule::empty_first_is_nan, "FIRST-TILE-EMPTY, EMPTY-RANK");
+  line("EMPTY-MERGE", "(-inf) - (-inf) where the last part is empty", MergeRule::empty_last_is_nan,
+       "FIRST-TILE-EMPTY, EMPTY-RANK");
+  line("EMPTY-MERGE", "NaN wherever a part is empty", MergeRule::any_empty_is_nan, "EMPTY-RANK");
+  line("EMPTY-MERGE", "an empty part has the lse 0", MergeRule::empty_weighs_one, "EMPTY-RANK");
 }
 
 void add_softmax_classes(const Subject& subject, Families& families) {

@@ -35,17 +35,23 @@ std::function<void(const RowMaterial&, ExpectedRow&)> online(const OnlineRule&);
 
 /// Weights of normalised partial results, as functions of their LSEs.
 enum class MergeRule {
-  average_present,  // 1 / number of ranks that hold a visible key
-  average_all,      // 1 / P
-  sum,              // 1
-  base_two,         // 2^L
-  log2_as_natural,  // e^(L log2 e)
-  exchanged,        // old and new weight exchanged in every step
-  without_maximum,  // e^L, which overflows
-  first,            // the first partial alone
-  last,             // the last one alone
-  unscaled,         // numerators added as if all had the same maximum
-  empty_is_nan      // (-inf) - (-inf) where both sides of a merge are empty
+  average_present,     // 1 / number of ranks that hold a visible key
+  average_all,         // 1 / P
+  average_by_keys,     // share of the visible keys
+  sum,                 // 1
+  base_two,            // 2^L
+  log2_as_natural,     // e^(L log2 e)
+  exchanged,           // old and new weight exchanged in every step
+  aliased,             // the new LSE is read where the old one is meant
+  without_maximum,     // e^L, which overflows
+  exp_of_difference,   // log(1 + e^(new - old)), which overflows
+  first,               // the first partial alone
+  last,                // the last one alone
+  unscaled,            // numerators added as if all had the same maximum
+  empty_first_is_nan,  // (-inf) - (-inf) where both sides of a merge are empty
+  empty_last_is_nan,   // the same, from the other end
+  any_empty_is_nan,    // 0/0 of an empty part, whatever its weight
+  empty_weighs_one     // an empty part's LSE is 0
 };
 std::function<void(const RowMaterial&, ExpectedRow&)> merged(MergeRule);
 

@@ -39,8 +39,8 @@ class Comparison {
   std::string lse_words() const;
   void add_out(const JudgedAnswers&, const Row&, const ExpectedRow&);
   void add_lse(const JudgedAnswers&, const Row&, const ExpectedRow&, const Contract&);
-  /// Notes whether the mutant's box leaves out the truth at an element that the truth's box refuses:
-  /// a form that would accept the right answer everywhere explains nothing.
+  /// Notes whether the mutant's box leaves out the truth at an element that the truth's box
+  /// refuses: a form that would accept the right answer everywhere explains nothing.
   void compare_with_truth(const JudgedAnswers&, const RefusedElement&, const ExpectedRow&,
                           const Contract&);
   bool tells_from_truth() const { return tells_; }

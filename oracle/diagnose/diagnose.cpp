@@ -1,5 +1,5 @@
-// The search (diagnose.hpp): every form of every class against the worst row first, then against all
-// rows while nothing refutes it.
+// The search (diagnose.hpp): every form of every class against the worst row first, then against
+// all rows while nothing refutes it.
 #include "oracle/diagnose/diagnose.hpp"
 
 #include <algorithm>
@@ -28,6 +28,7 @@ Families catalogue(const Subject& subject) {
   Families families;
   add_mask_classes(subject, families);
   add_score_classes(subject, families);
+  add_bias_classes(subject, families);
   add_head_classes(subject, families);
   add_answer_classes(subject, families);
   add_place_classes(subject, families);

@@ -205,10 +205,9 @@ Fit fit(const Case& input, const std::string& declared, const CheckOptions& opti
     }
     result.accepting.push_back(std::move(one));
   }
-  std::stable_sort(result.accepting.begin(), result.accepting.end(),
-                   [](const FittedContract& a, const FittedContract& b) {
-                     return a.allows < b.allows * (1 - 1e-9);
-                   });
+  std::stable_sort(
+      result.accepting.begin(), result.accepting.end(),
+      [](const FittedContract& a, const FittedContract& b) { return a.allows < b.allows; });
   result.tried = search.tried();
   return result;
 }

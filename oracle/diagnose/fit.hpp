@@ -1,5 +1,5 @@
-// "My kernel or my contract?": which contracts would accept an answer, the tightest of them, and the
-// single field of the declared contract that decides.
+// "My kernel or my contract?": which contracts would accept an answer, the tightest of them, and
+// the single field of the declared contract that decides.
 //
 //   const Fit result = fit(input, "bf16-flash", options);
 //   if (result.tightest) puts(result.tightest->contract.c_str());

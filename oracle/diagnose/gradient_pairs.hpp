@@ -1,7 +1,7 @@
-// The backward pass of one KV head pair by pair: everything from which gradients, right or wrong, are
-// put together. Numbers are binary64; the bounds of the right gradients come from the contract, and
-// those of wrong ones are scaled from them by the sizes of the sums (an estimate, not a theorem:
-// docs/explain.md).
+// The backward pass of one KV head pair by pair: everything from which gradients, right or wrong,
+// are put together. Numbers are binary64; the bounds of the right gradients come from the contract,
+// and those of wrong ones are scaled from them by the sizes of the sums (an estimate, not a
+// theorem: docs/explain.md).
 #pragma once
 
 #include <cstdint>

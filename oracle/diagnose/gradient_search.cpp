@@ -1,5 +1,5 @@
-// The search over rules of the backward pass (gradient_search.hpp): one KV head after the other, that
-// of the worst element first, with the mutants that are left.
+// The search over rules of the backward pass (gradient_search.hpp): one KV head after the other,
+// that of the worst element first, with the mutants that are left.
 #include "oracle/diagnose/gradient_search.hpp"
 
 #include <algorithm>

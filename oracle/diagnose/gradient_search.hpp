@@ -6,8 +6,8 @@
 
 namespace ringproof::oracle {
 
-/// Adds the classes that explain the refused ones of dq, dk, dv to `diagnosis`. A class changes some
-/// of them; the others must not be refused.
+/// Adds the classes that explain the refused ones of dq, dk, dv to `diagnosis`. A class changes
+/// some of them; the others must not be refused.
 void add_gradient_classes(const Subject&, const Report&, Diagnosis&);
 
 }  // namespace ringproof::oracle

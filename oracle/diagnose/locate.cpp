@@ -218,7 +218,7 @@ Location locate(const Case& input, const Contract& contract, const ErrorField& f
   // The narrowest statements first; of equals the one that was listed first, which is simpler.
   std::stable_sort(
       location.findings.begin(), location.findings.end(),
-      [](const Finding& a, const Finding& b) { return a.judged_share < b.judged_share - 1e-9; });
+      [](const Finding& a, const Finding& b) { return a.judged_share < b.judged_share; });
   constexpr std::size_t kMostFindings = 6;
   if (location.findings.size() > kMostFindings) location.findings.resize(kMostFindings);
   if (!field.out.empty()) location.regression = regress(field);

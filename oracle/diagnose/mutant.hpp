@@ -1,6 +1,6 @@
-// A mistake as a mathematical function: which problem it solves (Setting), and what it makes of each
-// row of it (Mutant). The lists are in classes_*.cpp, one line or a few for a mistake, so that they
-// can be read as tables; whether a mistake explains an answer is diagnose.hpp.
+// A mistake as a mathematical function: which problem it solves (Setting), and what it makes of
+// each row of it (Mutant). The lists are in classes_*.cpp, one line or a few for a mistake, so that
+// they can be read as tables; whether a mistake explains an answer is diagnose.hpp.
 #pragma once
 
 #include <functional>
@@ -30,8 +30,8 @@ struct Expected {
 
 struct ExpectedRow {
   std::vector<Expected> out;  // [Dv]
-  /// Natural logarithms. The kernel is one of the alternatives, the same in every row; the words say
-  /// which one it was ("" if there is no choice).
+  /// Natural logarithms. The kernel is one of the alternatives, the same in every row; the words
+  /// say which one it was ("" if there is no choice).
   struct Lse {
     const char* words;
     Expected value;
@@ -98,6 +98,7 @@ struct Subject {
 using Families = std::vector<Family>;
 void add_mask_classes(const Subject&, Families&);
 void add_score_classes(const Subject&, Families&);
+void add_bias_classes(const Subject&, Families&);
 void add_head_classes(const Subject&, Families&);
 void add_answer_classes(const Subject&, Families&);
 void add_place_classes(const Subject&, Families&);

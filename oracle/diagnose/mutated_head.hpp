@@ -1,5 +1,5 @@
-// One query head of a problem on its way to another mathematical function: which keys it reads, what
-// it sees, what is added to its scores. Mistakes are small edits of a HeadChange; the changed
+// One query head of a problem on its way to another mathematical function: which keys it reads,
+// what it sees, what is added to its scores. Mistakes are small edits of a HeadChange; the changed
 // problem is then judged by the same truth and contract as the problem itself.
 //
 //   HeadChange change(problem, b, h, rank);

@@ -117,6 +117,7 @@ std::string PartialRows::bound(const double* values, std::int64_t stride, Part& 
   if (!bound_.not_applicable.empty()) return bound_.not_applicable;
   row_budget(contract_, problem_, row_, budget_);
   part.bound = bound_.out;
+  part.keys = row_.visible;
   part.lse = row_.lse.hi;
   part.lse_error = bound_.lse + row_.lse.radius;
   part.max = row_.max_score;

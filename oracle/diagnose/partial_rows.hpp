@@ -1,6 +1,6 @@
-// The parts of one row: its keys cut into tiles, splits or ranks, each with the answer that a kernel
-// would hold for it alone, and what its contract allows around that answer. The material from which
-// wrong merges and wrong rescalings are put together (combine.hpp).
+// The parts of one row: its keys cut into tiles, splits or ranks, each with the answer that a
+// kernel would hold for it alone, and what its contract allows around that answer. The material
+// from which wrong merges and wrong rescalings are put together (combine.hpp).
 #pragma once
 
 #include <functional>
@@ -15,6 +15,7 @@ namespace ringproof::oracle {
 /// One part. A part without a key that the row sees is not present, and holds nothing.
 struct Part {
   bool present = false;
+  std::int64_t keys = 0;                // that the row sees
   double lse = 0, max = 0;              // L and M of the part alone
   double lse_error = 0, max_error = 0;  // what the contract and the arithmetic here allow
   std::vector<Certified> out;           // [Dv]
