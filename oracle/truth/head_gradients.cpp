@@ -165,7 +165,7 @@ void HeadGradients::Impl::begin_batch(RowBatch& forward_batch, GradientSums::Imp
 /// settles it.
 bool HeadGradients::Impl::in_range(const RowTruth& row, const RowGradients& gradients,
                                    const Certified& d) const {
-  if (!std::isfinite(row.lse.radius)) return false;
+  if (!std::isfinite(row.lse.radius) || !std::isfinite(d.radius)) return false;
   double dout = 0, dp = 0;
   for (std::size_t c = 0; c < gradients.dout.size(); ++c) {
     dout += std::abs(gradients.dout[c]);

@@ -15,7 +15,7 @@ using namespace oracle;
 
 long elements_a_family() {
   const char* wanted = std::getenv("RINGPROOF_TRUTH_ELEMENTS");
-  return wanted != nullptr ? std::atol(wanted) : 3000;
+  return wanted != nullptr ? std::atol(wanted) : 1200;
 }
 
 struct Tally {

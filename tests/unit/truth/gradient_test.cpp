@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "tests/support/catch.hpp"
 #include "tests/unit/truth/families.hpp"
@@ -131,6 +132,42 @@ TEST_CASE("however rows are grouped, the sums over them enclose the same numbers
       }
     }
   });
+}
+
+TEST_CASE("fixed groups merged in order give the same bits from any number of threads") {
+  Shape shape = small_shape();
+  shape.queries = 70;
+  shape.causal = true;
+  OwnedProblem owned = make_problem(Family::randn, shape, 21);
+  const Upstream upstream = make_upstream(Family::randn, shape, 21, owned);
+  const HeadTruth forward(owned.problem, 0, 0, Precision::fast);
+  const HeadGradients head(owned.problem, upstream, forward);
+  const auto sums_with = [&](int threads) {
+    constexpr std::int64_t kGroups = 5, kRowsPerGroup = 14;
+    std::vector<GradientSums> groups;
+    for (std::int64_t g = 0; g < kGroups; ++g) groups.emplace_back(owned.problem);
+    std::vector<std::thread> pool;
+    for (int t = 0; t < threads; ++t) {
+      pool.emplace_back([&, t] {
+        for (std::int64_t g = t; g < kGroups; g += threads) {
+          std::vector<HeadTruth::RowId> ids;
+          for (std::int64_t r = 0; r < kRowsPerGroup; ++r)
+            ids.push_back({0, g * kRowsPerGroup + r});
+          std::vector<RowTruth> rows(ids.size());
+          std::vector<RowGradients> gradients(ids.size());
+          head.rows(ids, rows.data(), gradients.data(), &groups[static_cast<std::size_t>(g)]);
+        }
+      });
+    }
+    for (std::thread& thread : pool) thread.join();
+    GradientSums all(owned.problem);
+    for (const GradientSums& group : groups) all.merge(group);
+    return all;
+  };
+  const GradientSums expected = sums_with(1);
+  for (const int threads : {2, 3, 5}) {
+    CHECK(same_sums(owned.problem, expected, sums_with(threads)));
+  }
 }
 
 TEST_CASE("a selection of keys has the bits of all keys, and rows do without sums") {
