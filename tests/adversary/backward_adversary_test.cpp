@@ -17,10 +17,20 @@ Effort effort() {
   return effort;
 }
 
+/// A quarter of the families, another one for each contract; all of them in a long run.
+Effort part_of_families(std::size_t contract) {
+  Effort part = effort();
+  if (std::getenv("RINGPROOF_ADVERSARY_SEEDS") != nullptr) return part;
+  part.every = 4;
+  part.first = contract;
+  return part;
+}
+
 TEST_CASE("the adversary never exceeds a bound of a gradient", "[adversary]") {
   std::vector<BackwardTableRow> rows;
   for (const ContractCase& contract : backward_cases()) {
-    rows.push_back({contract.name, attack_backward_all(contract, effort()), contract.gross_only});
+    const Effort part = part_of_families(rows.size());
+    rows.push_back({contract.name, attack_backward_all(contract, part), contract.gross_only});
     const BackwardRatios& ratios = rows.back().ratios;
     for (const std::string& line : ratios.exceeded) FAIL_CHECK(line);
     INFO(contract.name);

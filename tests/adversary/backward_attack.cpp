@@ -166,7 +166,9 @@ BackwardRatios attack_backward_all(const ContractCase& contract, const Effort& e
   const Contract judge =
       as_emulated ? kernel : oracle::read_contract(contract.judged, oracle::Spec{});
   BackwardRatios ratios;
-  for (const Family family : contract.families) {
+  for (std::size_t n = effort.first % effort.every; n < contract.families.size();
+       n += effort.every) {
+    const Family family = contract.families[n];
     for (int seed = 0; seed < effort.seeds; ++seed) {
       std::mt19937_64 random(effort.seed + 1000003 * static_cast<std::uint64_t>(seed) +
                              97 * static_cast<std::uint64_t>(family));

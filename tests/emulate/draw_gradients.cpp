@@ -89,9 +89,12 @@ bool draw_gradients(Draw& draw) {
     if (one.name != "bias") continue;
     const auto sums = draw.numerics.binary64 ? summed_bias<double>(p, one.tensor, answers.dbias)
                                              : summed_bias<float>(p, one.tensor, answers.dbias);
-    draw.dbias = tensors.add(one.tensor.dtype, one.tensor.shape, sums);
+    // A binary64 kernel returns binary64 gradients, whatever type its small inputs were stored in.
+    const DType of_bias = draw.numerics.binary64 ? DType::f64 : one.tensor.dtype;
+    draw.dbias = tensors.add(of_bias, one.tensor.shape, sums);
   }
-  if (p.sinks) draw.dsinks = tensors.add(DType::f32, {1, p.heads, 1, 1}, answers.dsinks);
+  const DType of_sinks = draw.numerics.binary64 ? DType::f64 : DType::f32;
+  if (p.sinks) draw.dsinks = tensors.add(of_sinks, {1, p.heads, 1, 1}, answers.dsinks);
   return true;
 }
 
