@@ -79,10 +79,7 @@ inline Trace read_trace(std::istream& stream) {
     std::string action = trace_field(line, "action");
     std::erase(action, '"');
     std::size_t known = 0;
-    while (known < kActionNames.size() &&
-           action != "\"" + std::string(kActionNames[known]) + "\"") {
-      ++known;
-    }
+    while (known < kActionNames.size() && action != kActionNames[known]) ++known;
     if (known == kActionNames.size()) {
       throw std::invalid_argument("unknown action in trace line: " + line);
     }
