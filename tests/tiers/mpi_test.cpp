@@ -76,12 +76,12 @@ TEST_CASE(
   const test::TemporaryFolder folder;
   const std::string problem = folder.file("problem.safetensors");
   const std::string out = folder.file("answer.safetensors");
-  int passed = 0, judged = 0;
+  int judged = 0;
   for (const int q_type : {1, 2, 3}) {  // fp32, bf16, fp16
     for (int mask = 0; mask < 4; ++mask) {
       CaseDescription description;
       description.q_type = q_type;
-      description.queries = description.keys = 211, description.head_dim = 24;
+      description.queries = description.keys = 131, description.head_dim = 24;
       description.value_dim = 17, description.upstream = 3, description.seed = 7;
       description.causal = mask == 1 ? 1 : 0;
       if (mask == 2) description.window_left = 40, description.window_right = 3;
@@ -94,15 +94,15 @@ TEST_CASE(
                   backward ? Pass::backward : Pass::forward);
           const oracle::Report report = test::judge_file(out);
           INFO("type " << q_type << " mask " << mask << " P " << P << ": " << failures(report));
-          CHECK(failures(report).empty());
-          CHECK(report.find(oracle::AnswerKind::out)->verdict == oracle::Verdict::pass);
-          CHECK(report.find(oracle::AnswerKind::lse)->verdict == oracle::Verdict::pass);
-          passed += report.verdict == oracle::Verdict::pass;
+          for (const oracle::AnswerReport& answer : report.answers) {
+            INFO(name(answer.kind) << ": " << answer.reason);
+            CHECK(answer.verdict == oracle::Verdict::pass);
+          }
+          CHECK(report.answers.size() == (backward ? (mask == 3 ? 6 : 5) : 2));
           ++judged;
         }
       }
     }
   }
-  INFO(passed << " of " << judged << " pass as a whole");
   CHECK(judged == 3 * 4 * 3 * 7);
 }
