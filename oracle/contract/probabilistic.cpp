@@ -21,7 +21,7 @@ double cast_error(double w, double u) {
   if (!(w > 0) || u == 0) return 0;
   int exponent = 0;
   const double fraction = std::frexp(w, &exponent);  // in [1/2, 1)
-  const double steps = 0.5 / u;                      // 2^digits
+  const double steps = 1 / u;                        // 2^digits
   return std::nearbyint(fraction * steps) / steps / fraction - 1;
 }
 

@@ -133,6 +133,10 @@ TEST_CASE("scores on a grid refute the model and not the kernel") {
   const std::string contract = R"({"base": "bf16-flash", "inputs": {"dtype": "fp64"}})";
   answer_with_cast(builder, nearest_bf16, DType::f32);
   const Report report = judge_probably(builder, contract);
+  const Suspicion& found = report.probabilistic->found;
+  INFO("suspect " << found.suspect << ", lean " << found.lean << " of "
+                  << report.probabilistic->lean_bound << ", drift " << found.drift << " of "
+                  << std::sqrt(found.drift_scale));
   CHECK(report.verdict != Verdict::fail);
   CHECK(report.verdict != Verdict::suspect);
 }
