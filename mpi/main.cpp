@@ -257,7 +257,8 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
 
 int main(int argc, char** argv) {
   oracle::guard_against_file_signals();
-  MPI_Init(&argc, &argv);
+  int threads = 0;  // a tile may have some; only this one speaks to MPI
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
   int status = 0;
   try {
     Options options;

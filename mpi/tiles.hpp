@@ -12,7 +12,7 @@ namespace ringproof::mpi {
 enum class TileKind { scalar, simd };
 
 struct TileChoice {
-  TileKind kind = TileKind::scalar;
+  TileKind kind = TileKind::simd;
   int threads = 1;                   // of one rank; the scalar tile has one
   std::optional<Sixteen> wire = {};  // the 16-bit type of all k and v, if they have one
 };

@@ -12,7 +12,7 @@ const std::map<std::string, TileKind> kTiles{{"scalar", TileKind::scalar},
 }  // namespace
 
 void add_tile_options(CLI::App& app, TileChoice& choice) {
-  app.add_option("--tile", choice.kind, "how a rank computes: scalar, simd")
+  app.add_option("--tile", choice.kind, "how a rank computes: simd (default; binary32), scalar")
       ->transform(CLI::CheckedTransformer(kTiles));
   app.add_option("--threads", choice.threads, "threads of one rank (simd)")
       ->check(CLI::Range(1, 1024));
