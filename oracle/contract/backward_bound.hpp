@@ -61,8 +61,8 @@ class GradientBoundSums {
   double dk(std::int64_t j, std::int64_t d) const;
   double dv(std::int64_t j, std::int64_t c) const;
 
-  /// What one row adds, for its visible keys: factors of |q| and of |dO|, and how large dS and P may
-  /// be.
+  /// What one row adds, for its visible keys: factors of |q| and of |dO|, and how large dS and P
+  /// may be.
   struct RowShare {
     std::int64_t first = 0, visible = 0;  // key index[k] + first
     const std::int64_t* index;            // [visible]

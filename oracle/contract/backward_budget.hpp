@@ -1,5 +1,5 @@
-// What one row of the backward pass hoists out of its loops over keys: the probabilities in use, ED,
-// and the budgets of dP, dS and dq; (27)-(29), (32), (34) of docs/contract.md.
+// What one row of the backward pass hoists out of its loops over keys: the probabilities in use,
+// ED, and the budgets of dP, dS and dq; (27)-(29), (32), (34) of docs/contract.md.
 #pragma once
 
 #include "oracle/contract/backward_bound.hpp"

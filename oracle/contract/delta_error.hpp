@@ -1,5 +1,5 @@
-// ED, the error of the number D_i = dO_i . o_i that the backward pass subtracts from every dP, before
-// its own rounding: (27), (27a), (34) of docs/contract.md.
+// ED, the error of the number D_i = dO_i . o_i that the backward pass subtracts from every dP,
+// before its own rounding: (27), (27a), (34) of docs/contract.md.
 #pragma once
 
 #include "oracle/contract/gradient_loops.hpp"

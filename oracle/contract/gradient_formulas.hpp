@@ -1,6 +1,6 @@
-// T2 for one pair of query and key: (27a)-(33) of docs/contract.md, each formula one inline function
-// on numbers, so that the loops that call it can be vectorised. What does not depend on the key is
-// hoisted into GradientBudget. Nothing here knows about arrays.
+// T2 for one pair of query and key: (27a)-(33) of docs/contract.md, each formula one inline
+// function on numbers, so that the loops that call it can be vectorised. What does not depend on
+// the key is hoisted into GradientBudget. Nothing here knows about arrays.
 #pragma once
 
 #include <algorithm>

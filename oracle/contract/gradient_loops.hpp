@@ -1,5 +1,5 @@
-// Loops over the keys of one row of the backward pass, (27a)-(33) of docs/contract.md; compiled once
-// for every vector target.
+// Loops over the keys of one row of the backward pass, (27a)-(33) of docs/contract.md; compiled
+// once for every vector target.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace ringproof::oracle {
 namespace {
 
 // A functional costs another pass over the values, so a row tries it on few blocks: those that no
-// single column refuses, and only if there are no more of them in a row of blocks than may be tried.
+// single column refuses, and only if no more of them are left at one length than may be tried.
 constexpr int kMostFunctionals = 16;
 
 /// The weight of a block that holds no visible key: it cannot be missing.

@@ -52,6 +52,7 @@ struct Effort {
   std::int64_t head_dims[2] = {16, 32};
   std::uint64_t seed = 7;
   std::size_t every = 1, first = 0;  // families: each, or one in so many from `first` on
+  bool until_exceeded = false;       // stop at the first bound exceeded
 };
 
 /// All families and seeds of a case. `as_emulated`: the judge is told everything, whatever the case

@@ -52,10 +52,12 @@ class BackwardAttack {
  public:
   BackwardAttack(const Contract& kernel, const Head& head, const BackwardPlan& plan,
                  const JudgedHead& judged)
-      : kernel_(kernel), head_(head), plan_(plan), judged_(judged) {
-    error.dq.assign(judged.dq.size(), 0);
-    error.dk.assign(judged.dk.size(), 0);
-    error.dv.assign(judged.dv.size(), 0);
+      : kernel_(kernel), head_(head), plan_(plan), judged_(judged) {}
+
+  void start() {
+    error.dq.assign(judged_.dq.size(), 0);
+    error.dk.assign(judged_.dk.size(), 0);
+    error.dv.assign(judged_.dv.size(), 0);
   }
 
   enum class Target { dq, dk, dv, dsinks };
@@ -137,6 +139,7 @@ BackwardResult attack_backward(const Contract& kernel, const Contract& judge, co
   const Bounds noise = bounds_of(twin, head, judged);
   const BackwardPlan plan = draw_backward_plan(kernel, head, random);
   BackwardAttack attack(kernel, head, plan, judged);
+  attack.start();
   const bool sinks = head.rows.front().sink.has_value();
   for (const double direction : {1.0, -1.0}) {
     for (const bool random_start : {false, true}) {
@@ -199,6 +202,7 @@ BackwardRatios attack_backward_all(const ContractCase& contract, const Effort& e
         }
         if (reached->measurable()) into->push_back(reached->ratio());
       }
+      if (effort.until_exceeded && !ratios.exceeded.empty()) return ratios;
     }
   }
   return ratios;

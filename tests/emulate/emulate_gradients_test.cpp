@@ -1,5 +1,6 @@
 // No conforming backward pass exceeds the bounds of its contract: the zoo of presets and variants,
-// with real roundings. RINGPROOF_EMULATE_COUNT and RINGPROOF_EMULATE_SEED lengthen and move the run.
+// with real roundings. RINGPROOF_EMULATE_COUNT and RINGPROOF_EMULATE_SEED lengthen and move the
+// run.
 #include <cstdlib>
 #include <iostream>
 

@@ -1,5 +1,5 @@
-// The gradients of a drawn case against the truth and the bounds of the contract, without the judge:
-// the largest error over bound of each, the rounding of the stored type counted as allowed.
+// The gradients of a drawn case against the truth and the bounds of the contract, without the
+// judge: the largest error over bound of each, the rounding of the stored type counted as allowed.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What the forward and the backward pass of an emulated kernel share: its tensors as loaded, and its
-// scores.
+// What the forward and the backward pass of an emulated kernel share: its tensors as loaded, and
+// its scores.
 #pragma once
 
 #include <cmath>

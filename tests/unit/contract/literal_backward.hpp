@@ -1,5 +1,5 @@
-// A second implementation of T2, (27)-(34) of docs/contract.md, formula by formula in long double and
-// with none of the product's code.
+// A second implementation of T2, (27)-(34) of docs/contract.md, formula by formula in long double
+// and with none of the product's code.
 #pragma once
 
 #include <vector>
