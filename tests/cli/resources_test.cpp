@@ -44,7 +44,7 @@ Cost cost_of(std::vector<std::string> arguments) {
           static_cast<double>(usage.ru_maxrss) * 1024};
 }
 
-constexpr double kProgram = 48e6;  // code, libraries, tables, stacks
+constexpr double kProgram = 16e6;  // code, libraries, tables, stacks
 
 /// An answered case of one head with long rows, written to a folder; returns its path.
 std::string long_case(const TemporaryFolder& folder, std::int64_t rows, bool gradients) {
@@ -73,7 +73,7 @@ TEST_CASE("the memory of check grows with the keys, not with the pairs") {
           cost_of({"check", file, "--rows", "64", "--threads", std::to_string(threads)});
       CHECK(cost.code == 1);
       const double limit = kProgram + static_cast<double>(std::filesystem::file_size(file)) +
-                           threads * 20 * 8 * words;
+                           threads * 12 * 8 * words;
       INFO("gradients " << gradients << ", threads " << threads << ", peak " << cost.peak
                         << ", limit " << limit);
       CHECK(cost.peak <= limit);
