@@ -43,8 +43,9 @@ struct Upstream {
 struct RowGradients {
   std::string not_applicable;  // the forward row's reason, or what upstream is not finite; then
                                // nothing below holds, and GradientSums marks the keys it sees
-  bool failed = false;         // double-double cannot certify the row: nothing below holds, and the
-                               // sums hold nothing of it; interval_row_gradients completes it
+  bool failed = false;         // double-double, or intervals of so few digits, cannot certify the
+                               // row: nothing below holds, and the sums hold nothing of it;
+                               // interval_row_gradients completes it, with enough digits
   double dlse = 0;             // dL_i
   double D = 0, D_radius = 0;  // D_i = dO_i . o_i
   std::vector<double> dout;    // [Dv] dO_i

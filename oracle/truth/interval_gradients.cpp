@@ -34,6 +34,7 @@ double excess(const std::vector<Number>& exact, const std::vector<double>& round
   double largest = 0;
   for (std::size_t n = 0; n < keys.size(); ++n) {
     const double centre = rounded[size(keys[n] - first)];
+    if (!std::isfinite(centre)) return HUGE_VAL;
     const double covered = std::abs(centre) > 0x1p-900 ? 0x1p-53 * std::abs(centre) : 0;
     const double radius = farthest(exact[n].backend().data(), centre);
     if (radius > covered) {
@@ -41,6 +42,15 @@ double excess(const std::vector<Number>& exact, const std::vector<double>& round
     }
   }
   return largest;
+}
+
+/// True if some number is surely larger than any of binary64.
+template <class Number>
+bool beyond_binary64(const std::vector<Number>& numbers) {
+  return std::any_of(numbers.begin(), numbers.end(), [](const Number& x) {
+    const Number magnitude = abs(x);
+    return lower_end(magnitude.backend().data()) >= std::numeric_limits<double>::max();
+  });
 }
 
 /// L and D of the row: its own, or those given in isolated mode.
@@ -103,7 +113,8 @@ void fill_dq(const Problem& problem, const RowTruth& row, const IntervalRow<Numb
 }
 
 /// The whole row, forward and backward. False if it is complete without arithmetic or not
-/// applicable.
+/// applicable. `gradients` fails if the intervals are too wide for binary64 numbers to stand for
+/// them; `exact` holds even then.
 template <class Number>
 bool compute_row(const Problem& problem, const Upstream& upstream, const std::uint8_t* keys_finite,
                  std::int64_t b, std::int64_t h, std::int64_t i, RowTruth& row,
@@ -138,9 +149,12 @@ bool compute_row(const Problem& problem, const Upstream& upstream, const std::ui
   }
   fill_arrays(problem, row, forward, exact, gradients);
   fill_dq(problem, row, forward, exact.scores.ds, gradients);
-  if (std::isfinite(gradients.dp_radius) && std::isfinite(gradients.ds_radius)) return true;
-  gradients.not_applicable = "a gradient is beyond binary64";
-  return false;
+  if (beyond_binary64(exact.scores.dp) || beyond_binary64(exact.scores.ds)) {
+    gradients.not_applicable = "a gradient is beyond binary64";
+    return false;
+  }
+  gradients.failed = !std::isfinite(gradients.dp_radius) || !std::isfinite(gradients.ds_radius);
+  return true;
 }
 
 /// Adds the share of one row to the sums of the keys it sees.
@@ -239,7 +253,7 @@ void interval_row_gradients(const Problem& problem, const Upstream& upstream, st
     IntervalGradients<Number> exact;
     const bool computed =
         compute_row(problem, upstream, finite.data(), b, h, i, row, gradients, forward, exact);
-    if (sums == nullptr) return;
+    if (sums == nullptr || gradients.failed) return;
     mark_seen(problem, row, !gradients.not_applicable.empty(), sums->impl());
     if (computed) add_row(forward, exact, sums->impl());
   });

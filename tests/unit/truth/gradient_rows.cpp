@@ -18,9 +18,7 @@ void add_rows(const Problem& problem, const Upstream& upstream, const HeadGradie
   for (std::size_t n = 0; n < ids.size(); ++n) {
     if (gradients[n].failed) {
       ++result.failed;
-      if (complete) {
-        unsigned bits = 128;
-        if (rows[n].score.empty() || !(rows[n].score_radius < 1)) bits = 2048;
+      for (unsigned bits = 128; complete && gradients[n].failed && bits <= 8192; bits *= 2) {
         interval_row_gradients(problem, upstream, b, ids[n].h, ids[n].i, bits, rows[n],
                                gradients[n], &sums);
       }

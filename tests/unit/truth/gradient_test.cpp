@@ -347,6 +347,23 @@ TEST_CASE("without upstream gradients all gradients are exactly zero") {
   }
 }
 
+TEST_CASE("intervals of too few digits say so, and leave the sums alone") {
+  Shape shape = small_shape();
+  shape.keys = 12;
+  shape.q_type = shape.kv_type = DType::f64;
+  OwnedProblem owned = make_problem(Family::huge, shape, 3);  // scores of 1e200
+  const Upstream upstream = make_upstream(Family::huge, shape, 3, owned);
+  for (const unsigned bits : {128U, 2048U}) {
+    RowTruth row;
+    RowGradients gradients;
+    GradientSums sums(owned.problem);
+    interval_row_gradients(owned.problem, upstream, 0, 0, 1, bits, row, gradients, &sums);
+    CHECK(gradients.not_applicable.empty());
+    CHECK(gradients.failed == (bits == 128));
+    CHECK(sums.seen(0) == (bits != 128));
+  }
+}
+
 TEST_CASE("certified sums enclose and keep exact zeros") {
   CertifiedSum sum;
   CHECK(same_bits(sum.value(), {0, 0, 0}));
