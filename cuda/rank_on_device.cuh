@@ -10,6 +10,7 @@
 
 #include "cuda/description.hpp"
 #include "cuda/kernels/launch.cuh"
+#include "cuda/sixteen_bits.hpp"
 #include "reference/ring_schedule.hpp"
 
 namespace ringproof::cuda {

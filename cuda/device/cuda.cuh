@@ -15,6 +15,7 @@
 #define RINGPROOF_DYNAMIC_SHARED(name) \
   unsigned char* const name = ringproof::cuda_host::dynamic_shared_memory()
 #define RINGPROOF_UNROLL
+#define RINGPROOF_ROLLED
 
 namespace ringproof::cuda {
 
@@ -39,6 +40,7 @@ void launch(const char* name, void (*kernel)(Arguments), dim3 grid, dim3 block,
 extern __shared__ __align__(128) unsigned char ringproof_dynamic_shared[];
 #define RINGPROOF_DYNAMIC_SHARED(name) unsigned char* const name = ringproof_dynamic_shared
 #define RINGPROOF_UNROLL _Pragma("unroll")
+#define RINGPROOF_ROLLED _Pragma("unroll 1")
 
 namespace ringproof::cuda {
 

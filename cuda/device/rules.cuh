@@ -28,7 +28,7 @@ struct RowTable {
   const Index* length = nullptr;           // [B], keys from there on are padding
   Index position_stride = 0;               // from batch to batch
 
-  __host__ __device__ Row at(Index batch, Index slot) const {
+  __host__ __device__ __forceinline__ Row at(Index batch, Index slot) const {
     const Index row = reference::global_row(sharding, rank, slot);
     const bool inside = length == nullptr || reference::inside_length(row, length[batch]);
     return {position == nullptr ? row + offset : position[batch * position_stride + row],
@@ -84,6 +84,24 @@ __device__ inline bool visible(const Rules& rules, int batch, int head, const Ro
   }
   return rules.bias.data == nullptr ||
          !is_minus_infinity(rules.bias.at(batch, head, query.number, key.number));
+}
+
+struct RowPair {
+  Row query, key;
+};
+
+/// Bit n says whether pair n is visible; `pair_at(n)` gives its rows. A loop: a thread with many
+/// pairs in registers shall not hold as many copies of the rules.
+template <int Pairs, class PairAt>
+__device__ __forceinline__ std::uint32_t visible_bits(const Rules& rules, int batch, int head,
+                                                      const PairAt& pair_at) {
+  std::uint32_t bits = 0;
+  RINGPROOF_ROLLED
+  for (int n = 0; n < Pairs; ++n) {
+    const RowPair pair = pair_at(n);
+    bits |= (visible(rules, batch, head, pair.query, pair.key) ? 1U : 0U) << n;
+  }
+  return bits;
 }
 
 /// Score of a visible key; `exact` tanh is the scalar tier's, the other the hardware library's.

@@ -60,12 +60,17 @@ __global__ void __launch_bounds__(kThreads) shared_tiles(BlockArguments<Element>
       RINGPROOF_UNROLL
       for (int j = 0; j < kTile; ++j) s[j] += q * tile.k[j][d];
     }
+    const std::uint32_t bits = visible_bits<kTile>(block.rules, batch, head, [&](int j) -> RowPair {
+      return {query, tile.row[j]};
+    });
+    const bool plain = block.rules.plain_scores();
     float largest = m;
     RINGPROOF_UNROLL
     for (int j = 0; j < kTile; ++j) {
-      const bool seen = visible(block.rules, batch, head, query, tile.row[j]);
-      s[j] = seen ? score<false>(block.rules, batch, head, query, tile.row[j], s[j])
-                  : minus_infinity();
+      const bool seen = (bits >> j & 1U) != 0;
+      s[j] = !seen   ? minus_infinity()
+             : plain ? block.rules.scale * s[j]
+                     : score<false>(block.rules, batch, head, query, tile.row[j], s[j]);
       largest = fmaxf(largest, s[j]);
     }
     const Rescale past = rescale(m, largest);

@@ -70,14 +70,21 @@ __device__ void tile_scores(float (&s)[kEach][kEach], const Memory<W, Element>& 
     }
   }
   const int head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
+  const Row* queries = part.query;
+  const std::uint32_t bits =
+      visible_bits<kEach * kEach>(block.rules, batch, head, [&](int n) -> RowPair {
+        return {queries[n / kEach], memory.row[x + kSide * (n % kEach)]};
+      });
+  const bool plain = block.rules.plain_scores();
   RINGPROOF_UNROLL
   for (int r = 0; r < kEach; ++r) {
     RINGPROOF_UNROLL
     for (int c = 0; c < kEach; ++c) {
-      const Row key = memory.row[x + kSide * c];
-      s[r][c] = visible(block.rules, batch, head, part.query[r], key)
-                    ? score<false>(block.rules, batch, head, part.query[r], key, s[r][c])
-                    : minus_infinity();
+      const bool seen = (bits >> (kEach * r + c) & 1U) != 0;
+      s[r][c] = !seen   ? minus_infinity()
+                : plain ? block.rules.scale * s[r][c]
+                        : score<false>(block.rules, batch, head, part.query[r],
+                                       memory.row[x + kSide * c], s[r][c]);
     }
   }
 }

@@ -6,8 +6,8 @@
 namespace ringproof::cuda {
 namespace {
 
-constexpr int kWarps = 4, kThreads = 32 * kWarps;
-constexpr int kEach = 8, kRows = kWarps * kEach;  // rows of a warp, of a block
+constexpr int kWarps = 8, kThreads = 32 * kWarps;
+constexpr int kEach = 4, kRows = kWarps * kEach;  // rows of a warp, of a block
 constexpr int kKeys = 32;
 constexpr unsigned kAll = 0xffffffffU;
 
@@ -51,6 +51,7 @@ __device__ void absorb(RowPart<W>& part, const Memory<W, Element>& memory,
                        int lane) {
   const int head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
   float s = 0;
+  RINGPROOF_ROLLED
   for (int d = 0; d < W; ++d) {
     s += to_float(memory.q[local_row][d]) * to_float(memory.k[lane][d]);
   }
@@ -64,6 +65,7 @@ __device__ void absorb(RowPart<W>& part, const Memory<W, Element>& memory,
   part.l = part.l * past.alpha + warp_sum(p);
   for (int c = 0; c < W / 32; ++c) part.o[c] *= past.alpha;
   const unsigned visible_keys = __ballot_sync(kAll, seen ? 1 : 0);
+  RINGPROOF_ROLLED
   for (int j = 0; j < kKeys; ++j) {
     const float of_j = __shfl_sync(kAll, p, j);
     if ((visible_keys >> j & 1U) == 0) continue;  // its value may be anything

@@ -59,20 +59,26 @@ __device__ __forceinline__ void pair_terms(float (&s)[kMatrixKeys / 8][4],
                                            const QueryNumbers* column_numbers,
                                            const BlockArguments<Element>& block, int head,
                                            const Place& place) {
+  constexpr bool rows_are_queries = wanted == Wanted::dq;
+  const std::uint32_t seen =
+      visible_bits<32>(block.rules, place.batch, head, [&](int n) -> RowPair {  // n = 4 column + e
+        const Row row = n / 2 % 2 == 0 ? rows.row[0] : rows.row[1];
+        const Row column = facts.row[n / 4 * 8 + place.pair + n % 2];
+        return rows_are_queries ? RowPair{row, column} : RowPair{column, row};
+      });
   RINGPROOF_UNROLL
   for (int n = 0; n < kMatrixKeys / 8; ++n) {
     RINGPROOF_UNROLL
     for (int e = 0; e < 4; ++e) {
       const int j = n * 8 + place.pair + e % 2, r = e / 2;
-      const bool rows_are_queries = wanted == Wanted::dq;
-      const Row query = rows_are_queries ? rows.row[r] : facts.row[j];
-      const Row key = rows_are_queries ? facts.row[j] : rows.row[r];
-      const QueryNumbers numbers = rows_are_queries ? rows.numbers[r] : column_numbers[j];
-      if (!visible(block.rules, place.batch, head, query, key)) {
+      if ((seen >> (4 * n + e) & 1U) == 0) {
         s[n][e] = 0;
       } else if ((facts.spoilt[2 * j] | facts.spoilt[2 * j + 1]) != 0) {
         s[n][e] = NAN;
       } else {
+        const Row& query = rows_are_queries ? rows.row[r] : facts.row[j];
+        const Row& key = rows_are_queries ? facts.row[j] : rows.row[r];
+        const QueryNumbers numbers = rows_are_queries ? rows.numbers[r] : column_numbers[j];
         s[n][e] = pair_term<wanted>(block.rules, place.batch, head, query, key, numbers, s[n][e],
                                     dov[n][e]);
       }

@@ -132,19 +132,25 @@ __device__ __forceinline__ void rule_scores(float (&s)[kMatrixKeys / 8][4], cons
                                             const BlockArguments<Element>& block,
                                             const Place& place) {
   const Rules& rules = block.rules;
+  const std::uint32_t seen = visible_bits<
+      32>(rules, place.batch, place.head, [&](int n) -> RowPair {  // n = 4 column + e
+    return {n / 2 % 2 == 0 ? rows.row[0] : rows.row[1], facts.row[n / 4 * 8 + place.pair + n % 2]};
+  });
+  const bool plain = rules.plain_scores();
   RINGPROOF_UNROLL
   for (int n = 0; n < kMatrixKeys / 8; ++n) {
     RINGPROOF_UNROLL
     for (int e = 0; e < 4; ++e) {
       const int j = n * 8 + place.pair + e % 2;
-      const Row& query = rows.row[e / 2];
-      const Row key = facts.row[j];
-      if (!visible(rules, place.batch, place.head, query, key)) {
+      if ((seen >> (4 * n + e) & 1U) == 0) {
         s[n][e] = minus_infinity();
       } else if ((facts.spoilt[2 * j] | facts.spoilt[2 * j + 1]) != 0) {
         s[n][e] = NAN;  // what the query sees is no number, and so is its answer
+      } else if (plain) {
+        s[n][e] *= rules.scale;
       } else {
-        s[n][e] = score<false>(rules, place.batch, place.head, query, key, s[n][e]);
+        s[n][e] =
+            score<false>(rules, place.batch, place.head, rows.row[e / 2], facts.row[j], s[n][e]);
       }
     }
   }

@@ -8,6 +8,7 @@
 
 #include "cuda/handles.hpp"
 #include "cuda/kernels/launch.cuh"
+#include "cuda/sixteen_bits.hpp"
 
 namespace {
 
