@@ -34,7 +34,8 @@ __device__ __forceinline__ void copy(SwizzledTile<W, Element>& tile,
                                      const Element* rows,  // [count, W]
                                      int first, int count) {
   constexpr int kChunks = W / 8;
-  for (int n = static_cast<int>(threadIdx.x); n < kMatrixKeys * kChunks; n += kMatrixThreads) {
+  RINGPROOF_ROLLED  // unrolled, the addresses would not leave room for the sums
+      for (int n = static_cast<int>(threadIdx.x); n < kMatrixKeys * kChunks; n += kMatrixThreads) {
     const int row = n / kChunks, column = n % kChunks * 8;
     const bool inside = first + row < count;
     copy_async(tile.at(row, column),
