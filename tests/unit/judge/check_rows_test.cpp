@@ -114,3 +114,21 @@ TEST_CASE("a row whose scores may overflow is not applicable, never a PASS") {
   CHECK(report.verdict == Verdict::undecided);
   CHECK(report.find(AnswerKind::out)->tally.not_applicable == 2);
 }
+
+TEST_CASE(
+    "a scale whose scores overflow ends in the assumption that fails, not in lost precision") {
+  for (const char* scale : {"1e40", "1e200", "1e300"}) {
+    CaseBuilder builder = random_case(DType::f32, {.queries = 3});
+    answer(builder, DType::f32);
+    builder.spec = std::string(R"({"version": 1, "scale": )") + scale + "}";
+    const Report report = judge(builder, "fp32");
+    INFO(scale);
+    CHECK(report.verdict == Verdict::undecided);
+    for (const AnswerKind kind : {AnswerKind::out, AnswerKind::lse}) {
+      CHECK(report.find(kind)->tally.not_applicable == 2 * 3);
+      CHECK(report.find(kind)->tally.undecided == 0);
+      CHECK(contains(report.find(kind)->reason, "H1: a score may overflow"));
+    }
+    CHECK(report.bits <= 128);
+  }
+}
