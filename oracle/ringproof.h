@@ -153,7 +153,7 @@ typedef int (*ringproof_candidate)(const ringproof_problem*, ringproof_answer*);
 #define RINGPROOF_CANDIDATE_V1 "ringproof_candidate_v1"
 
 /* ---- The result ---- */
-/* Of dk and dv, h is the KV head and i the key; of dbias, c is the key; of dsinks, h is the head. */
+/* Of dk and dv, h is the KV head and i the key; of dbias, c is the key. */
 typedef struct ringproof_element {
   int64_t b, h, i, c; /* c is 0 for the LSE */
   double answer, exact;

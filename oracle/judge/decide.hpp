@@ -9,8 +9,8 @@ namespace ringproof::oracle {
 void decide(AnswerReport&);
 /// Evidence of the probabilistic level outweighs every verdict but a refusal.
 void suspect(const ProbabilisticReport&, AnswerReport& out);
-/// True if a gain error of this size is refused in out and in every gradient that was judged; an LSE
-/// has no gain of its own.
+/// True if a gain error of this size is refused in out and in every gradient that was judged; an
+/// LSE has no gain of its own.
 bool has_power(const Report&, double demanded);
 
 }  // namespace ringproof::oracle

@@ -13,8 +13,8 @@ namespace {
 /// Kernels tile queries by 64 or a multiple of it.
 constexpr std::int64_t kTile = 64;
 
-/// True if another rank owns the next position. On a striped ring that is so everywhere, and nothing
-/// is an edge; a ring whose layout is not stated is taken to be contiguous.
+/// True if another rank owns the next position. On a striped ring that is so everywhere, and
+/// nothing is an edge; a ring whose layout is not stated is taken to be contiguous.
 bool rank_changes(const Problem& problem, std::int64_t position, std::int64_t next) {
   const std::int64_t ranks = problem.spec.ranks.value_or(1);
   const auto& ring = problem.spec.ring;

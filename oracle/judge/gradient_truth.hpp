@@ -1,5 +1,5 @@
 // The gradients of a whole case as tensors of certified intervals, correctly rounded where that is
-// decided. What `ringproof truth` writes beside out and lse where the case holds upstream gradients.
+// decided. What `ringproof truth` writes beside out and lse if the case holds upstream gradients.
 #pragma once
 
 #include <optional>

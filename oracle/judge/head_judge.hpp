@@ -1,5 +1,5 @@
-// The gradients of one KV head: rows of dq and dbias when they come, keys of dk and dv when all rows
-// are in. Sums over several heads are left to who owns them (gradient_judge.hpp).
+// The gradients of one KV head: rows of dq and dbias when they come, keys of dk and dv when all
+// rows are in. Sums over several heads are left to who owns them (gradient_judge.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace ringproof::oracle {
 
-/// What the bounds of one KV head rest on, whatever its groups are; built once, when its first group
-/// starts, and freed with its last row.
+/// What the bounds of one KV head rest on, whatever its groups are; built once, when its first
+/// group starts, and freed with its last row.
 struct HeadBounds {
   std::vector<std::uint8_t> wanted;  // [Nk] keys whose dk and dv are judged
   GradientShape shape;

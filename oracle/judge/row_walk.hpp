@@ -18,8 +18,8 @@ struct Row {
   std::int64_t b = 0, h = 0, i = 0;
 };
 
-/// All rows of a problem, or some of them: K drawn without repetition from a seed (the same on every
-/// machine), or those named.
+/// All rows of a problem, or some of them: K drawn without repetition from a seed (the same on
+/// every machine), or those named.
 class RowSet {
  public:
   explicit RowSet(const Problem&);

@@ -10,8 +10,8 @@
 
 namespace ringproof::oracle {
 
-/// An empty row (no visible key, no sink) holds what the spec's `empty_row` says; anything: minus to
-/// plus infinity.
+/// An empty row (no visible key, no sink) holds what the spec's `empty_row` says; anything: minus
+/// to plus infinity.
 struct TruthTensors {
   IntervalTensor out;  // [B, H, Nq, Dv]
   IntervalTensor lse;  // [B, H, Nq], in the base asked for

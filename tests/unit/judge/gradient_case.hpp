@@ -1,5 +1,5 @@
-// Cases with gradients for the judge's tests: upstream gradients, the correctly rounded truth as the
-// answer, and the boxes of every element computed here from truth and bounds.
+// Cases with gradients for the judge's tests: upstream gradients, the correctly rounded truth as
+// the answer, and the boxes of every element computed here from truth and bounds.
 #pragma once
 
 #include <vector>
