@@ -98,12 +98,14 @@ void RowJudge::judge_row(const HeadTruth& head, RowTruth& row, bool with_missing
     result = evaluate(head, row, with_missing_blocks);
     return !undecided(result.out) && !undecided(result.lse);
   };
+  // Costs one look at the first key, unless all scores are zero; then most columns need it.
+  const bool counts = row.not_applicable.empty() && is_certified(row);
+  if (rules_.bits == 0 && rules_.out != nullptr && counts) {
+    const double* values = head.values() + row.keys.first * head.values_stride();
+    sharpen_equal_scores(row, values, head.values_stride());
+  }
   unsigned used = 0;
   bool decided = decide();
-  if (!decided && rules_.bits == 0 && is_certified(row)) {
-    const double* values = head.values() + row.keys.first * head.values_stride();
-    if (sharpen_equal_scores(row, values, head.values_stride())) decided = decide();
-  }
   for (unsigned bits = kFirstBits; !decided && rules_.bits == 0 && bits <= kMostBits; bits *= 2) {
     interval_row(*rules_.problem, row.b, row.h, row.i, bits, row);
     used = bits;
