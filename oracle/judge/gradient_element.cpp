@@ -11,7 +11,8 @@ namespace ringproof::oracle {
 namespace {
 
 /// The smallest g such that a value conforming up to the factor 1 + g is certainly stored as
-/// another number than any conforming value: (lo (1 + g)) (1 - u) - eta > hi (1 + u) + eta. Section 10.
+/// another number than any conforming value, (lo (1 + g)) (1 - u) - eta > hi (1 + u) + eta. Section
+/// 10 of docs/contract.md.
 double certified_gain(double magnitude, double error, const OutputRule& rule) {
   const double low = magnitude - error, high = magnitude + error;
   if (!(low > 0)) return HUGE_VAL;

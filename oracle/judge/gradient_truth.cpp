@@ -50,29 +50,7 @@ class HeadWriter final : public GradientGroup {
 
   GradientSums* sums() override { return &sums_; }
 
-  void add_row(const HeadView&, RowTruth& row, RowGradients& gradients) override {
-    const std::int64_t first =
-        ((b_ * problem_.heads + row.h) * problem_.queries + row.i) * problem_.head_dim;
-    if (!gradients.not_applicable.empty()) {
-      row_sums.refuse(row, gradients.not_applicable);
-      for (std::int64_t d = 0; d < problem_.head_dim; ++d) tensors_.dq.set(first + d, kNaN, kNaN);
-      return;
-    }
-    if (gradients.failed) mark_failed(row);
-    row_sums.add(row, gradients, nullptr, 0);
-    for (unsigned digits = kFirstBits; !gradients.failed && settings_.escalates() &&
-                                       !settings_.settled(gradients.dq) && digits <= kMostBits;
-         digits *= 2) {
-      interval_row_gradients(problem_, settings_.upstream, b_, row.h, row.i, digits, row, gradients,
-                             nullptr);
-    }
-    for (std::int64_t d = 0; d < problem_.head_dim; ++d) {
-      tensors_.dq.set(first + d,
-                      gradients.failed ? kUnknown : gradients.dq[static_cast<std::size_t>(d)],
-                      settings_.type());
-    }
-  }
-
+  void add_row(const HeadView&, RowTruth&, RowGradients&) override;
   void merge(GradientGroup& other) override {
     auto& later = static_cast<HeadWriter&>(other);
     sums_.merge(later.sums_);
@@ -80,28 +58,7 @@ class HeadWriter final : public GradientGroup {
     for (std::size_t j = 0; j < failed_.size(); ++j) failed_[j] |= later.failed_[j];
   }
 
-  void finish(const HeadView&) override {
-    std::vector<std::int64_t> undecided;
-    KeyGradients key;
-    key.dk.resize(static_cast<std::size_t>(problem_.head_dim));
-    key.dv.resize(static_cast<std::size_t>(problem_.value_dim));
-    for (std::int64_t j = 0; j < problem_.keys; ++j) {
-      key.not_applicable = sums_.not_applicable(j) ? "not applicable" : "";
-      const bool failed = failed_[static_cast<std::size_t>(j)] != 0;
-      for (std::size_t d = 0; d < key.dk.size(); ++d) {
-        key.dk[d] = failed ? kUnknown : sums_.dk(j, static_cast<std::int64_t>(d));
-      }
-      for (std::size_t c = 0; c < key.dv.size(); ++c) {
-        key.dv[c] = failed ? kUnknown : sums_.dv(j, static_cast<std::int64_t>(c));
-      }
-      if (!write_key(j, key) && !failed) undecided.push_back(j);
-    }
-    for (unsigned digits = kFirstBits;
-         settings_.escalates() && !undecided.empty() && digits <= kMostBits; digits *= 2) {
-      undecided = write_keys(undecided, digits);
-    }
-    sums_ = GradientSums(problem_, no_key());
-  }
+  void finish(const HeadView&) override;
 
   RowSums row_sums;
 
@@ -151,6 +108,52 @@ class HeadWriter final : public GradientGroup {
   GradientTensors& tensors_;
   std::vector<std::uint8_t> failed_;  // [Nk] a row that sees the key could not be certified
 };
+
+void HeadWriter::add_row(const HeadView&, RowTruth& row, RowGradients& gradients) {
+  const std::int64_t first =
+      ((b_ * problem_.heads + row.h) * problem_.queries + row.i) * problem_.head_dim;
+  if (!gradients.not_applicable.empty()) {
+    row_sums.refuse(row, gradients.not_applicable);
+    for (std::int64_t d = 0; d < problem_.head_dim; ++d) tensors_.dq.set(first + d, kNaN, kNaN);
+    return;
+  }
+  if (gradients.failed) mark_failed(row);
+  row_sums.add(row, gradients, nullptr, 0);
+  for (unsigned digits = kFirstBits; !gradients.failed && settings_.escalates() &&
+                                     !settings_.settled(gradients.dq) && digits <= kMostBits;
+       digits *= 2) {
+    interval_row_gradients(problem_, settings_.upstream, b_, row.h, row.i, digits, row, gradients,
+                           nullptr);
+  }
+  for (std::int64_t d = 0; d < problem_.head_dim; ++d) {
+    tensors_.dq.set(first + d,
+                    gradients.failed ? kUnknown : gradients.dq[static_cast<std::size_t>(d)],
+                    settings_.type());
+  }
+}
+
+void HeadWriter::finish(const HeadView&) {
+  std::vector<std::int64_t> undecided;
+  KeyGradients key;
+  key.dk.resize(static_cast<std::size_t>(problem_.head_dim));
+  key.dv.resize(static_cast<std::size_t>(problem_.value_dim));
+  for (std::int64_t j = 0; j < problem_.keys; ++j) {
+    key.not_applicable = sums_.not_applicable(j) ? "not applicable" : "";
+    const bool failed = failed_[static_cast<std::size_t>(j)] != 0;
+    for (std::size_t d = 0; d < key.dk.size(); ++d) {
+      key.dk[d] = failed ? kUnknown : sums_.dk(j, static_cast<std::int64_t>(d));
+    }
+    for (std::size_t c = 0; c < key.dv.size(); ++c) {
+      key.dv[c] = failed ? kUnknown : sums_.dv(j, static_cast<std::int64_t>(c));
+    }
+    if (!write_key(j, key) && !failed) undecided.push_back(j);
+  }
+  for (unsigned digits = kFirstBits;
+       settings_.escalates() && !undecided.empty() && digits <= kMostBits; digits *= 2) {
+    undecided = write_keys(undecided, digits);
+  }
+  sums_ = GradientSums(problem_, no_key());
+}
 
 void write_sums(const SummedRows& sums, std::int64_t rows, std::int64_t columns, DType type,
                 bool with_rounded, IntervalTensor& tensor) {

@@ -1,7 +1,6 @@
 // What the program costs besides time: memory that grows with the rows and not with their square,
 // and a progress bar that only a person sees.
 #include <fcntl.h>
-#include <pty.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -83,12 +82,15 @@ TEST_CASE("the memory of check grows with the keys, not with the pairs") {
 
 TEST_CASE("progress is shown on a terminal after two seconds, and never in a pipe") {
   const int standard_error = dup(STDERR_FILENO);
-  int pipe_ends[2], terminal = -1, person = -1;
+  int pipe_ends[2];
   REQUIRE(pipe(pipe_ends) == 0);
   dup2(pipe_ends[1], STDERR_FILENO);
   CHECK_FALSE(static_cast<bool>(cli::progress_bar()));
 
-  REQUIRE(openpty(&person, &terminal, nullptr, nullptr, nullptr) == 0);
+  const int person = posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE((person >= 0 && grantpt(person) == 0 && unlockpt(person) == 0));
+  const int terminal = open(ptsname(person), O_RDWR | O_NOCTTY);
+  REQUIRE(terminal >= 0);
   dup2(terminal, STDERR_FILENO);
   const auto bar = cli::progress_bar();
   CHECK(static_cast<bool>(bar));
