@@ -124,7 +124,9 @@ class CaseCheck {
         judge_in_time();
       } else {
         const RowSet rows = chosen_rows();
-        prepare(rows.size());
+        // Repeats a budget, which did not know how far it would come.
+        prepare(options_.edges_first ? report_.rows_total : rows.size());
+        forward_.missing_block_stride = std::max<std::int64_t>(1, rows.size() / kMissingBlockRows);
         judge(rows);
         if (of_gradients_) judge_gradients(*of_gradients_);
       }
@@ -154,7 +156,6 @@ class CaseCheck {
 
   /// What depends on how many rows there will be, at most.
   void prepare(std::int64_t rows) {
-    forward_.missing_block_stride = std::max<std::int64_t>(1, rows / kMissingBlockRows);
     if (has_gradient(input_, options_)) {
       of_gradients_ = gradient_rules(input_, contract_, chosen_rows(), options_);
     }
