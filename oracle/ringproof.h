@@ -243,6 +243,23 @@ static inline void ringproof_problem_init(ringproof_problem* problem) {
   problem->window_left = problem->window_right = -1;
 }
 
+/* For kernels under the suite: nothing but q, k and v, [B, H, N, D] in C order; no mask, no
+ * addition, the default scale, no gradients, and at least one key. */
+static inline int ringproof_is_plain(const ringproof_problem* problem, int type) {
+  const ringproof_problem* p = problem;
+  const int extra = p->bias.data || p->mask.data || p->alibi_slopes.data || p->sinks.data ||
+                    p->key_lengths.data || p->cu_seqlens_q.data || p->cu_seqlens_k.data ||
+                    p->positions_q.data || p->positions_k.data || p->documents_q.data ||
+                    p->documents_k.data || p->q_scale.data || p->k_scale.data || p->v_scale.data ||
+                    p->dout.data || p->dlse.data;
+  const int rule = p->has_scale || p->softcap != 0 || p->causal != RINGPROOF_CAUSAL_NONE ||
+                   p->window_left >= 0 || p->window_right >= 0 || p->layout != RINGPROOF_BHND ||
+                   p->ranks > 1;
+  const int order = p->q.strides || p->k.strides || p->v.strides;
+  return !extra && !rule && !order && (p->q.dtype.code << 8 | p->q.dtype.bits) == type &&
+         p->k.shape[2] > 0;
+}
+
 static inline void ringproof_answer_init(ringproof_answer* answer) {
   memset(answer, 0, sizeof *answer);
   answer->struct_size = (uint32_t)sizeof *answer;

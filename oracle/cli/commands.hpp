@@ -15,6 +15,7 @@ void add_check(CLI::App& program, Command& chosen);
 void add_truth(CLI::App& program, Command& chosen);
 void add_explain(CLI::App& program, Command& chosen);
 void add_contracts(CLI::App& program, Command& chosen);
+void add_suite(CLI::App& program, Command& chosen);
 
 /// Prints "ringproof: MESSAGE" to standard error.
 void print_error(const std::string& message);

@@ -10,7 +10,7 @@ INCLUDE = re.compile(r'\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
 
 # Headers by library; what matches nothing here must be a file of this project or a standard header.
 LIBRARIES = [
-    ("posix", r"(?:sys/.*|unistd|fcntl|pthread|poll|signal|spawn)(?:\.h)?"),
+    ("posix", r"(?:sys/.*|unistd|fcntl|pthread|poll|signal|spawn|dlfcn)(?:\.h)?"),
     ("processor", r"(?:[a-z]?mmintrin|cpuid)\.h"),
     ("multiprecision", r"boost/.*|mpfi(?:_io)?\.h|mpfr\.h|gmp\.h"),
     ("highway", r"hwy/.*"),

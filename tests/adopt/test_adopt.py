@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Runs the adoption examples as they are printed.
+
+    test_adopt.py documented_path|numpy_kernel|cmake_project BUILD RINGPROOF
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SKIPPED = 77
+
+
+def run(words, **more):
+    print("+", words if isinstance(words, str) else " ".join(map(str, words)), flush=True)
+    return subprocess.run(words, text=True, capture_output=True, check=False, **more)
+
+
+def expect(condition, done):
+    if not condition:
+        print(done.stdout, done.stderr, sep="\n")
+        sys.exit(1)
+
+
+def block(page):
+    """The lines of the first shell block of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.search(r"```sh\n(.*?)```", text, re.DOTALL).group(1).splitlines()
+
+
+def documented_path(build, _):
+    """docs/your-kernel.md: at most three commands and ten lines to the first verdict."""
+    lines = block("docs/your-kernel.md")
+    assert 1 <= len(lines) <= 3, lines
+    body = (HERE / "c_kernel/adapter.c").read_text(encoding="utf-8").splitlines()
+    assert len([line for line in body if line and not line.startswith("/*")]) <= 10
+    made = ROOT / "my_kernel.so"
+    try:
+        for line in lines:
+            done = run(line, shell=True, cwd=ROOT, env={**os.environ, "RINGPROOF_BUILD": build})
+            expect(done.returncode == 0, done)
+        expect("PASS" in done.stdout and " FAIL" not in done.stdout, done)
+        expect("needs softcap" in done.stdout, done)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def numpy_kernel(_, program):
+    if run([sys.executable, "-c", "import numpy"]).returncode != 0:
+        print("skipped: this Python has no numpy")
+        sys.exit(SKIPPED)
+    kernel = f"{sys.executable} {HERE / 'numpy_kernel/kernel.py'} {{in}} {{out}}"
+    laws = ["default-scale", "causal-top-left", "ascending", "grouped-heads", "index-coded"]
+    words = [program, "suite", "--command", kernel, "--contract", "fp32-simd", "--count", "1"]
+    done = run(words + [word for law in laws for word in ("--only", law)])
+    expect(done.returncode == 0 and done.stdout.count("PASS") == len(laws) + 1, done)
+
+
+def cmake_project(build, _):
+    with tempfile.TemporaryDirectory() as folder:
+        prefix, mine = f"{folder}/prefix", f"{folder}/build"
+        for words in (["cmake", "--install", build, "--prefix", prefix],
+                      ["cmake", "-S", HERE / "cmake_project", "-B", mine, "-G", "Ninja",
+                       f"-DCMAKE_PREFIX_PATH={prefix}"],
+                      ["cmake", "--build", mine],
+                      ["ctest", "--test-dir", mine, "--output-on-failure"]):
+            done = run(words)
+            expect(done.returncode == 0, done)
+        expect("1 tests passed" in done.stdout or "0 tests failed out of 1" in done.stdout, done)
+
+
+if __name__ == "__main__":
+    {"documented_path": documented_path, "numpy_kernel": numpy_kernel,
+     "cmake_project": cmake_project}[sys.argv[1]](sys.argv[2], sys.argv[3])

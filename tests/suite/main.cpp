@@ -1,0 +1,169 @@
+// ringproof-suite: the property suite on somebody's kernel; `ringproof suite` runs it.
+//   ringproof-suite --so LIB --contract C | --command './k {in} {out}' --contract C
+// Exit status: 0 PASS, 1 FAIL, 2 bad input or usage, 3 UNDECIDED, 77 SKIPPED, 128 + signal.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "oracle/case/error.hpp"
+#include "oracle/case/mapped_file.hpp"
+#include "tests/suite/candidate_command.hpp"
+#include "tests/suite/candidate_library.hpp"
+#include "tests/suite/interrupt.hpp"
+#include "tests/suite/probe.hpp"
+#include "tests/suite/suite.hpp"
+
+namespace {
+
+using namespace ringproof;
+using namespace ringproof::suite;
+
+constexpr int kBadInput = 2, kSkipped = 77, kFailureOfTheSuite = 70;
+
+struct Arguments {
+  std::string library, command, contract, promise = "deterministic", require;
+  double timeout = 30, shrink = 10;
+  bool list = false;
+  SuiteOptions suite;
+};
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("--so", arguments.library, "shared object that exports ringproof_candidate_v1")
+      ->type_name("LIB");
+  app.add_option("--command", arguments.command,
+                 "command line with {in} and {out}; exit status 77 means not supported")
+      ->type_name("CMD");
+  app.add_option("--contract", arguments.contract, "numeric contract of the kernel")
+      ->type_name("C");
+  app.add_option("--only", arguments.suite.only, "laws whose id begins so")->type_name("LAW");
+  app.add_option("--seed", arguments.suite.seed, "seed of the first problem of each law")
+      ->capture_default_str();
+  app.add_option("--count", arguments.suite.count, "problems for each law")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--promise", arguments.promise,
+                 "deterministic, batch_invariant (separated by commas), or none")
+      ->capture_default_str();
+  app.add_option("--require", arguments.require, "features without which the kernel fails, or all")
+      ->type_name("FEATURES");
+  app.add_option("--timeout", arguments.timeout, "seconds for one call")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--shrink", arguments.shrink, "seconds to shrink a failure; 0: not at all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--failures", arguments.suite.folder, "folder for cases that break a law")
+      ->capture_default_str();
+  app.add_flag("--list", arguments.list, "print the laws and stop");
+}
+
+Promises promises_of(const std::string& list) {
+  Promises promises{.deterministic = false, .batch_invariant = false};
+  if (list == "none") return promises;
+  for (std::size_t first = 0; first < list.size();) {
+    const std::size_t comma = std::min(list.find(',', first), list.size());
+    const std::string word = list.substr(first, comma - first);
+    first = comma + 1;
+    if (word == "deterministic") {
+      promises.deterministic = true;
+    } else if (word == "batch_invariant") {
+      promises.deterministic = promises.batch_invariant = true;
+    } else {
+      throw oracle::BadInput("--promise: \"" + word +
+                             "\" is none of deterministic, batch_invariant, none");
+    }
+  }
+  return promises;
+}
+
+std::string in_quotes(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// The law that is running, on a terminal.
+void show_progress(int done, int all, std::string_view law) {
+  if (done >= all) {
+    fmt::print(stderr, "\r\033[K");
+  } else {
+    fmt::print(stderr, "\r\033[K[{} of {}] {}", done + 1, all, law);
+  }
+  std::fflush(stderr);
+}
+
+int list_laws() {
+  for (const Law& law : all_laws()) {
+    fmt::print("{:<26}{}{}\n", law.id, law.sentence,
+               law.needs.empty() ? "" : " [" + text_of(law.needs) + "]");
+  }
+  return 0;
+}
+
+int run_kernel(const Candidate& kernel, Arguments& arguments) {
+  Candidate candidate = kernel;
+  candidate.promises = promises_of(arguments.promise);
+  Trial trial(candidate, arguments.contract);
+  if (!probe(trial)) {
+    fmt::print("SKIPPED   the kernel does not support plain attention of any head dimension\n");
+    return kSkipped;
+  }
+  SuiteOptions& options = arguments.suite;
+  options.require = parse_features(arguments.require);
+  options.shrink = std::chrono::milliseconds(static_cast<long>(1000 * arguments.shrink));
+  options.command = "ringproof suite " +
+                    (arguments.library.empty() ? "--command " + in_quotes(arguments.command)
+                                               : "--so " + in_quotes(arguments.library)) +
+                    " --contract " + in_quotes(arguments.contract) +
+                    (arguments.promise == "deterministic" ? "" : " --promise " + arguments.promise);
+  if (isatty(STDERR_FILENO) != 0) options.progress = show_progress;
+  return exit_code(run_suite(trial, options, std::cout));
+}
+
+int run(Arguments& arguments) {
+  if (arguments.list) return list_laws();
+  if (arguments.library.empty() == arguments.command.empty()) {
+    throw oracle::BadInput("one of --so LIB and --command CMD is needed (see --help)");
+  }
+  if (arguments.contract.empty()) {
+    throw oracle::BadInput("no contract is given (--contract; `ringproof contracts` lists them)");
+  }
+  const std::chrono::milliseconds limit(static_cast<long>(1000 * arguments.timeout));
+  if (!arguments.library.empty()) {
+    Library library(arguments.library, limit);
+    return run_kernel(library.candidate(), arguments);
+  }
+  Command command(arguments.command, limit);
+  return run_kernel(command.candidate(), arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  oracle::guard_against_file_signals();
+  remember_signals();
+  Arguments arguments;
+  CLI::App app("Runs the laws of attention on a kernel and judges its answers.", "ringproof suite");
+  add_options(app, arguments);
+  try {
+    app.parse(argc, argv);
+    return run(arguments);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "ringproof suite: {} (usage; see --help)\n", error.what());
+    return kBadInput;
+  } catch (const oracle::BadInput& error) {
+    fmt::print(stderr, "ringproof suite: {}\n", error.what());
+    return kBadInput;
+  } catch (const Interrupted& interrupted) {
+    fmt::print(stderr, "\nringproof suite: interrupted\n");
+    return 128 + interrupted.signal;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ringproof suite: failure of the suite: {}\n", error.what());
+  }
+  return kFailureOfTheSuite;
+}
