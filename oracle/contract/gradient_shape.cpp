@@ -93,7 +93,10 @@ double largest_gradient_sum(const Contract& contract) {
 double stored_gradient_underflow(const Contract& contract) {
   const Contract::Backward& c = contract.backward;
   const bool narrow = stored_partial(c) > 0 || !c.grad_store.empty();
-  return narrow ? std::max(c.grad_eta, c.ds_eta) : c.grad_eta;
+  // The contract declares no underflow of these stores. Gradients are stored in the inputs' type.
+  const double of_fp16 =
+      contract.inputs.dtype == DType::f16 ? format_of(DType::f16).smallest() / 2 : 0.0;
+  return narrow ? std::max({c.grad_eta, c.ds_eta, of_fp16}) : c.grad_eta;
 }
 
 double scale_budget(const Contract& contract) {

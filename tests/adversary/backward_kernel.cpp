@@ -148,7 +148,10 @@ class BackwardKernel {
     for (int k = 0; k < b_.grad_scale_roundings; ++k) x = tape_.round(x, us(), b_.grad_eta);
     return stores(x, b_.grad_store, stored_eta());
   }
-  double stored_eta() const { return std::max(b_.grad_eta, b_.ds_eta); }
+  double stored_eta() const {
+    const double half = c_.inputs.dtype == oracle::DType::f16 ? 0x1p-25 : 0;
+    return std::max({b_.grad_eta, b_.ds_eta, half});
+  }
   double stored_unit() const { return std::max(b_.ring.store_u, b_.group_store_u); }
 
   void row(std::size_t r) {

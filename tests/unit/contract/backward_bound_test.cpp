@@ -31,6 +31,7 @@ const std::string kContracts[] = {
     "bf16-decode4",
     "bf16-flash+gacc32",
     "fp16-flash+gacc8",
+    "fp16-io+gacc8",
     "bf16-flash+softcap",
     R"({"base":"bf16-flash","backward":{"p_from":"any","D_from":"any","ds_from_p":"cast"}})",
     R"({"base":"fp32","backward":{"p_from":"recompute","D_from":"p_dp"},"p":{"scale":3}})",

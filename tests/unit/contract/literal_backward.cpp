@@ -22,8 +22,9 @@ Sum gradient_sum(const Contract& c, const Runs& rows, Real Rb, Real G) {
   Sum sum;
   sum.G = Gamma(b.grad_acc, rows) + (Rb - 1) * hat(b.ring.acc_u) + Rb * hat(u_gp);
   if (G > 1) sum.G += (G - 1) * hat(b.ring.acc_u) + hat(u_gp);
-  const Real narrow =
-      u_gp > 0 || !b.grad_store.empty() ? std::max(b.grad_eta, b.ds_eta) : b.grad_eta;
+  const double half = c.inputs.dtype == DType::f16 ? 0x1p-25 : 0;
+  const Real narrow = u_gp > 0 || !b.grad_store.empty() ? std::max({b.grad_eta, b.ds_eta, half})
+                                                        : static_cast<Real>(b.grad_eta);
   const Real stores = G * (Rb + (G > 1 ? 1 : 0)) + b.grad_store.size();
   sum.N = (2 * rows.n + G * Rb + b.grad_scale_roundings + 1) * b.grad_eta + stores * narrow;
   return sum;
