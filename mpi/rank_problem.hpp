@@ -13,6 +13,12 @@ using reference::Index;
 using reference::Layout;
 using reference::Sharding;
 
+/// Gives the memory of a list back; assigning {} would only empty it.
+template <class T>
+void release(std::vector<T>& numbers) {
+  std::vector<T>().swap(numbers);
+}
+
 template <class Real>
 struct RankProblem {
   reference::Problem<Real> problem;  // queries: this rank's; q, k, v: absent

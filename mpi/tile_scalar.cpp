@@ -29,7 +29,8 @@ class ScalarTile final : public Tile<Real> {
     std::copy_n(reinterpret_cast<const std::byte*>(mine_.k.data()), k_bytes, block.begin());
     std::copy_n(reinterpret_cast<const std::byte*>(mine_.v.data()), mine_.v.size() * sizeof(Real),
                 block.begin() + static_cast<std::ptrdiff_t>(k_bytes));
-    mine_.k = {}, mine_.v = {};
+    release(mine_.k);
+  release(mine_.v);
   }
 
   Index absorb(Index origin, std::span<const std::byte> block) override {
@@ -45,7 +46,7 @@ class ScalarTile final : public Tile<Real> {
 
   ShardAnswer<Real> finish() override {
     ShardAnswer<Real> answer = finish_rank(mine_.problem, shard_, states_);
-    states_ = {};
+    release(states_);
     return answer;
   }
 

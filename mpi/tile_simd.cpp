@@ -34,7 +34,7 @@ SimdTile::SimdTile(RankProblem<float> mine, int threads, std::optional<Sixteen> 
     transpose_rows(mine_.q.data() + head * n * D, n, D,
                    q_.data() + head * tiles_per_head() * D * kQueries);
   }
-  mine_.q = {};
+  release(mine_.q);
   for (int thread = 0; thread < threads_; ++thread) {
     Scratch& scratch = scratch_.emplace_back();
     scratch.widened_k = AlignedFloats(wire_.type ? kKeys * D : 0);
@@ -56,7 +56,8 @@ void SimdTile::pack_block(std::span<std::byte> block) {
       place += wire_.width();
     }
   }
-  mine_.k = {}, mine_.v = {};
+  release(mine_.k);
+  release(mine_.v);
 }
 
 /// The keys of a block in tiles; keys that no query of the batch can see are in no document.

@@ -33,7 +33,7 @@ void SimdTile::begin_backward(const ShardAnswer<float>& answer) {
       dout_.data()[(tile * Dv + c) * kQueries + lane] = number;
     }
   }
-  mine_.dout = {};
+  release(mine_.dout);
   for (Index tile = 0; tile < tiles; ++tile) {
     const bool q = any_not_finite(q_.data() + tile * D * kQueries, D * kQueries);
     not_finite_.push_back(q || any_not_finite(dout_.data() + tile * Dv * kQueries, Dv * kQueries));
