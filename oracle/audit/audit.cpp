@@ -14,7 +14,6 @@
 #include "oracle/diagnose/expected_rows.hpp"
 #include "oracle/generate/catalogue.hpp"
 #include "oracle/generate/certified_kills.hpp"
-#include "oracle/generate/random.hpp"
 
 namespace ringproof::oracle {
 namespace {
@@ -133,31 +132,40 @@ class Auditor {
     std::vector<std::size_t> places;
   };
 
-  /// `from`: the row whose answer is stored in a row.
-  void collect(const Family& family, const std::function<Row(const Row&)>& from, bool out, bool lse,
-               bool exact, std::vector<Answer>& answers) const {
-    const Problem& p = input_.problem;
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Group> groups;
+  using HeadAndRank = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // b, h, rank
+  using Groups = std::map<HeadAndRank, Group>;
+
+  /// The rows whose answers are stored in the rows looked at; `from` empty: the same rows. False if
+  /// some row is never written.
+  bool group_rows(const Setting& setting, const std::function<Row(const Row&)>& from,
+                  Groups& groups) const {
+    bool all = true;
     std::size_t place = 0;
-    for (std::int64_t b = 0; b < p.batches; ++b) {
-      for (std::int64_t h = 0; h < p.heads; ++h) {
+    for (std::int64_t b = 0; b < input_.problem.batches; ++b) {
+      for (std::int64_t h = 0; h < input_.problem.heads; ++h) {
         for (const std::int64_t i : queries_) {
-          const Row row = from ? from(Row{b, h, i}) : Row{b, h, i};
-          const std::int64_t rank =
-              family.setting.rank && row.i >= 0 ? family.setting.rank(row.b, row.i) : 0;
-          Group& group = groups[{row.b, row.h, rank}];
+          const Row stored_in{b, h, i};
+          const Row row = from ? from(stored_in) : stored_in;
           if (row.i >= 0) {
+            const std::int64_t rank = setting.rank ? setting.rank(row.b, row.i) : 0;
+            Group& group = groups[HeadAndRank(row.b, row.h, rank)];
             group.queries.push_back(row.i);
             group.places.push_back(place);
-          } else {
-            for (Answer& answer : answers) answer.open = true;  // never written
           }
+          all = all && row.i >= 0;
           ++place;
         }
       }
     }
+    return all;
+  }
+
+  void collect(const Family& family, const std::function<Row(const Row&)>& from, bool out, bool lse,
+               bool exact, std::vector<Answer>& answers) const {
+    Groups groups;
+    const bool all = group_rows(family.setting, from, groups);
+    for (Answer& answer : answers) answer.open = answer.open || !all;
     for (const auto& [key, group] : groups) {
-      if (group.queries.empty()) continue;
       const auto [b, h, rank] = key;
       const SolvedRows solved =
           solve(subject_, family.setting, b, h, rank, group.queries, Precision::fast);
@@ -210,6 +218,7 @@ class Auditor {
     Finding finding{id, words, 0, true, {}};
     for (const auto& [kind, comparisons] : rule_.compares) {
       const bool lse = kind == AnswerKind::lse;
+      if (!lse && kind != AnswerKind::out) continue;  // gradients: gradient_audit.cpp
       for (const Comparison& one : comparisons) {
         const double ratio = ratio_of(one, lse ? answer.lse : answer.out,
                                       lse ? exact_.lse : exact_.out, low_precision_);
@@ -287,36 +296,6 @@ class Auditor {
 };
 
 }  // namespace
-
-GeneratedCase rule_inputs(const Rule& rule, std::uint64_t seed) {
-  GeneratedCase generated = generate(rule.inputs.recipe, seed);
-  const Recipe& r = rule.inputs.recipe;
-  const auto redraw = [&](const char* name, const std::vector<std::int64_t>& shape) {
-    Random random(seed, rule.name + "/inputs/" + name);
-    std::vector<double> values(static_cast<std::size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
-    for (double& x : values) {
-      switch (rule.inputs.distribution) {
-        case RuleInputs::Distribution::normal:
-          x = random.normal();
-          break;
-        case RuleInputs::Distribution::uniform:
-          x = random.uniform();
-          break;
-        case RuleInputs::Distribution::clamped:
-          x = std::clamp(random.normal(), -1.0, 1.0);
-          break;
-      }
-      x *= rule.inputs.factor;
-    }
-    for (OwnedTensor& tensor : generated.tensors) {
-      if (tensor.name == name) tensor = feature_tensor(name, r.dtype, r.spec, shape, values);
-    }
-  };
-  redraw("q", {r.batches, r.heads, r.queries, r.head_dim});
-  redraw("k", {r.batches, r.kv_heads, r.keys, r.head_dim});
-  redraw("v", {r.batches, r.kv_heads, r.keys, r.value_dim});
-  return generated;
-}
 
 AuditReport audit(const Case& input, const Contract& contract, const Rule& rule,
                   const AuditOptions& options) {

@@ -39,8 +39,13 @@ struct AuditOptions {
   int threads = 0;
 };
 
-/// The problem on which a suite applies its rule, drawn from a seed.
-GeneratedCase rule_inputs(const Rule&, std::uint64_t seed);
+/// The problem on which a suite applies its rule, drawn from a seed; with a shorter sequence if
+/// `shorter` is more than 1.
+GeneratedCase rule_inputs(const Rule&, std::uint64_t seed, std::int64_t shorter = 1);
+
+/// The same for mistakes of the backward pass, where the rule compares gradients and the case has
+/// dout. All rows are compared. Adds to the findings of the report.
+void audit_gradients(const Case&, const Contract&, const Rule&, const AuditOptions&, AuditReport&);
 
 AuditReport audit(const Case&, const Contract&, const Rule&, const AuditOptions&);
 

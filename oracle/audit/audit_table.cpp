@@ -1,7 +1,9 @@
 // Audits in words: one report, and the table of the public rules.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "oracle/audit/audit.hpp"
 #include "oracle/generate/suite.hpp"
@@ -41,6 +43,7 @@ std::string inputs_in_words(const Rule& rule) {
   words += ", " + std::to_string(r.queries) + " × " + std::to_string(r.keys) + ", D " +
            std::to_string(r.head_dim);
   if (r.spec.causal != Causal::none) words += ", causal";
+  if (rule.inputs.upstream_ones) words += ", dout 1";
   if (rule.inputs.ranks > 1) words += ", " + std::to_string(rule.inputs.ranks) + " ranks";
   return words;
 }
@@ -65,13 +68,26 @@ std::string condition_in_words(const Comparison& one) {
   return "NMSE at most " + number(one.limit);
 }
 
+/// Tensors with the same conditions are named together.
 std::string rule_in_words(const Rule& rule) {
-  std::string words;
+  std::vector<std::pair<std::string, std::string>> groups;  // conditions, tensors
   for (const auto& [kind, comparisons] : rule.compares) {
+    std::string conditions;
     for (const Comparison& one : comparisons) {
-      words +=
-          (words.empty() ? "" : "; ") + std::string(name(kind)) + ": " + condition_in_words(one);
+      conditions += (conditions.empty() ? "" : " and ") + condition_in_words(one);
     }
+    const std::string tensor(name(kind));
+    const auto same = std::find_if(groups.begin(), groups.end(),
+                                   [&](const auto& group) { return group.first == conditions; });
+    if (same == groups.end()) {
+      groups.emplace_back(conditions, tensor);
+    } else {
+      same->second += ", " + tensor;
+    }
+  }
+  std::string words;
+  for (const auto& [conditions, tensors] : groups) {
+    words += (words.empty() ? "" : "; ") + tensors + ": " + conditions;
   }
   return words;
 }
@@ -101,6 +117,10 @@ std::string to_text(const AuditReport& report) {
 }
 
 namespace {
+
+/// Gradients cost the square of the sequence; on a shorter one they are larger, so that what a rule
+/// accepts here it accepts there.
+constexpr std::int64_t kShorter = 4;
 
 /// "  HEAD: words", broken between words at 100 columns, continued under the words.
 std::string wrapped(const std::string& head, const std::string& words) {
@@ -155,7 +175,15 @@ std::string audit_table(const AuditOptions& options) {
     const Contract contract =
         read_contract(contracts_of(inputs.recipe.dtype).front(), inputs.recipe.spec);
     const Case problem = inputs.as_case();
-    table += (table.empty() ? "" : "\n") + entry(rule, audit(problem, contract, rule, options));
+    AuditReport report = audit(problem, contract, rule, options);
+    if (rule.compares_gradients()) {
+      const GeneratedCase shorter = rule_inputs(rule, 1, kShorter);
+      const Case backward = shorter.as_case();
+      AuditOptions first = options;
+      first.forms_per_class = 3;  // dq, dk and dv of zero are three
+      audit_gradients(backward, contract, rule, first, report);
+    }
+    table += (table.empty() ? "" : "\n") + entry(rule, report);
   }
   return table;
 }

@@ -145,6 +145,8 @@ RuleInputs read_inputs(const json& object, const std::string& origin) {
                                               {"uniform", Distribution::uniform},
                                               {"clamped", Distribution::clamped}});
   inputs.factor = reader.number("factor", 1);
+  inputs.upstream_ones =
+      one_of<bool>(reader, reader.text("dout", "drawn"), {{"drawn", false}, {"ones", true}});
   inputs.ranks = reader.integer("ranks", 1);
   Recipe& recipe = inputs.recipe;
   recipe.family = &input_family("normal");
@@ -206,6 +208,12 @@ bool Rule::needs_low_precision() const {
   return false;
 }
 
+bool Rule::compares_gradients() const {
+  return std::any_of(compares.begin(), compares.end(), [](const auto& one) {
+    return one.first != AnswerKind::out && one.first != AnswerKind::lse;
+  });
+}
+
 Rule read_rule(const json& object, const std::string& origin) {
   ObjectReader reader(object, origin);
   Rule rule;
@@ -227,8 +235,12 @@ Rule read_rule(const json& object, const std::string& origin) {
   const json* compares = reader.find("compares");
   if (compares == nullptr || !compares->is_object()) reader.refuse("compares is missing");
   for (const auto& [tensor, list] : compares->items()) {
-    const AnswerKind kind =
-        one_of<AnswerKind>(reader, tensor, {{"out", AnswerKind::out}, {"lse", AnswerKind::lse}});
+    const AnswerKind kind = one_of<AnswerKind>(reader, tensor,
+                                               {{"out", AnswerKind::out},
+                                                {"lse", AnswerKind::lse},
+                                                {"dq", AnswerKind::dq},
+                                                {"dk", AnswerKind::dk},
+                                                {"dv", AnswerKind::dv}});
     if (!list.is_array()) reader.refuse("compares: " + tensor + " is not a list");
     for (const json& one : list) {
       rule.compares[kind].push_back(read_comparison(one, origin + ": " + tensor));

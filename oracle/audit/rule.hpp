@@ -40,6 +40,7 @@ struct RuleInputs {
   Recipe recipe;
   Distribution distribution = Distribution::normal;
   double factor = 1;
+  bool upstream_ones = false;  // dout is 1 everywhere, else drawn as the inputs are
   std::int64_t ranks = 1;
 };
 
@@ -51,6 +52,7 @@ struct Rule {
   RuleInputs inputs;
 
   bool needs_low_precision() const;
+  bool compares_gradients() const;
 };
 
 /// Throws BadInput naming the key. `origin` is for messages.

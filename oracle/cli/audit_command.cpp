@@ -43,6 +43,13 @@ Contract contract_of(const Arguments& arguments, const Case& input) {
   return read_contract(contracts_of(input.problem.q.dtype).front(), input.problem.spec);
 }
 
+void print_report(const Arguments& arguments, const Case& input, const Rule& rule) {
+  const Contract contract = contract_of(arguments, input);
+  AuditReport report = audit(input, contract, rule, arguments.options);
+  audit_gradients(input, contract, rule, arguments.options, report);
+  fmt::print("{}", to_text(report));
+}
+
 int run(const Arguments& arguments) {
   if (arguments.table) {
     fmt::print("{}", audit_table(arguments.options));
@@ -53,13 +60,13 @@ int run(const Arguments& arguments) {
   if (arguments.from.files.empty() && arguments.from.shards.empty()) {
     const GeneratedCase inputs = rule_inputs(rule, arguments.seed);
     const Case input = inputs.as_case();
-    fmt::print("{}", to_text(audit(input, contract_of(arguments, input), rule, arguments.options)));
+    print_report(arguments, input, rule);
     return 0;
   }
   for (const std::vector<std::string>& files : arguments.from.cases()) {
     const Case input = arguments.from.read(files);
-    fmt::print("{}: {}", input.name,
-               to_text(audit(input, contract_of(arguments, input), rule, arguments.options)));
+    fmt::print("{}: ", input.name);
+    print_report(arguments, input, rule);
   }
   return 0;
 }

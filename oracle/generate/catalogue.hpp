@@ -1,5 +1,5 @@
-// All mistakes that are mathematical functions, in the order of oracle/diagnose: the likeliest forms
-// of a class first.
+// All mistakes that are mathematical functions, in the order of oracle/diagnose: the likeliest
+// forms of a class first.
 #pragma once
 
 #include "oracle/diagnose/mutant.hpp"
@@ -11,8 +11,10 @@ inline Families mutant_catalogue(const Subject& subject) {
   Families families;
   add_mask_classes(subject, families);
   add_score_classes(subject, families);
+  add_bias_classes(subject, families);
   add_head_classes(subject, families);
   add_answer_classes(subject, families);
+  add_place_classes(subject, families);
   add_key_classes(subject, families);
   add_ring_classes(subject, families);
   add_softmax_classes(subject, families);

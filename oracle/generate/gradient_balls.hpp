@@ -1,5 +1,5 @@
-// The exact gradients of a small problem with the bounds of a contract, element by element. Private
-// to gradient_kills.cpp; judging answers goes row by row and keeps nothing (oracle/judge).
+// The exact gradients of a small problem with the bounds of a contract, element by element. Judging
+// answers goes row by row and keeps nothing (oracle/judge).
 #pragma once
 
 #include <array>

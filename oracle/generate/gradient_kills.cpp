@@ -1,88 +1,38 @@
 #include "oracle/generate/gradient_kills.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "oracle/contract/output_format.hpp"
-#include "oracle/generate/gradient_balls.hpp"
+#include "oracle/generate/gradient_mistakes.hpp"
 #include "oracle/judge/row_judge.hpp"
 
 namespace ringproof::oracle {
 namespace {
 
-/// An upstream gradient in binary64, changed element by element.
-class ChangedUpstream {
- public:
-  ChangedUpstream(const Problem& p, const Tensor& dout, const Tensor& dlse)
-      : shape_{p.batches, p.heads, p.queries, p.value_dim} {
-    for (std::int64_t b = 0; b < p.batches; ++b) {
-      for (std::int64_t h = 0; h < p.heads; ++h) {
-        for (std::int64_t i = 0; i < p.queries; ++i) {
-          this->dlse.push_back(dlse ? dlse.at(b, h, i, 0) : 0);
-          for (std::int64_t c = 0; c < p.value_dim; ++c) {
-            this->dout.push_back(dout ? dout.at(b, h, i, c) : 0);
-          }
-        }
-      }
-    }
-  }
-  std::vector<double> dout, dlse;  // [B, H, Nq, Dv], [B, H, Nq]
-
-  Upstream view() const { return {tensor(dout, shape_[3]), tensor(dlse, 1), {}}; }
-
- private:
-  Tensor tensor(const std::vector<double>& values, std::int64_t columns) const {
-    Tensor view{.dtype = DType::f64,
-                .shape = {shape_[0], shape_[1], shape_[2], columns},
-                .stride = {shape_[1] * shape_[2] * columns, shape_[2] * columns, columns, 1},
-                .data = reinterpret_cast<const std::byte*>(values.data())};
-    return view;
-  }
-  std::array<std::int64_t, 4> shape_;
-};
-
+/// Compares the boxes of wrong gradients with those of the right ones.
 class GradientSearch {
  public:
-  GradientSearch(const GeneratedCase& generated, const Contract& contract)
-      : case_(generated.as_case()),
-        p_(case_.problem),
+  GradientSearch(const Case& input, const Contract& contract)
+      : input_(input),
         contract_(contract),
         rule_(output_rule(contract, contract.out.dtype)),
-        truth_(gradient_balls(p_, Upstream{case_.dout, case_.dlse, {}}, contract)) {}
+        truth_(gradient_balls(input.problem, Upstream{input.dout, input.dlse, {}}, contract)) {}
 
   std::vector<FormOutcome> run(const WantsForm& wants) {
-    wants_ = &wants;
-    const std::vector<GradientBall> no_dq(truth_.dq.size()), no_dk(truth_.dk.size()),
-        no_dv(truth_.dv.size());
-    form("DQ-ZERO", "dq is zero", {&no_dq, nullptr, nullptr});
-    form("DQ-ZERO", "dk is zero", {nullptr, &no_dk, nullptr});
-    form("DQ-ZERO", "dv is zero", {nullptr, nullptr, &no_dv});
-    if (p_.head_dim == p_.value_dim) swaps();
-    upstream("DOUT-IGNORED", "the upstream gradient is taken to be ones",
-             [](ChangedUpstream& u) { std::fill(u.dout.begin(), u.dout.end(), 1.0); });
-    upstream("LSE-GRAD", "the gradient through the LSE is left out",
-             [](ChangedUpstream& u) { std::fill(u.dlse.begin(), u.dlse.end(), 0.0); });
-    row_terms();
-    heads_and_rows();
-    return std::move(outcomes_);
+    std::vector<FormOutcome> outcomes;
+    const Problem& p = input_.problem;
+    visit_gradient_mistakes(
+        input_, contract_, truth_, wants,
+        [&](const std::string& id, const std::string& words, const WrongGradients& wrong) {
+          FormOutcome outcome{id, words, {}, 0, false, {}};
+          compare(AnswerKind::dq, truth_.dq, wrong.dq, p.heads, p.queries, p.head_dim, outcome);
+          compare(AnswerKind::dk, truth_.dk, wrong.dk, p.kv_heads, p.keys, p.head_dim, outcome);
+          compare(AnswerKind::dv, truth_.dv, wrong.dv, p.kv_heads, p.keys, p.value_dim, outcome);
+          outcomes.push_back(std::move(outcome));
+        });
+    return outcomes;
   }
 
  private:
-  /// What a mistake makes of dq, dk, dv; nullptr: what is right.
-  struct Answers {
-    const std::vector<GradientBall>*dq, *dk, *dv;
-  };
-
-  void form(const char* id, const std::string& words, const Answers& wrong) {
-    if (!(*wants_)(id, words)) return;
-    FormOutcome outcome{id, words, {}, 0, false, {}};
-    compare(AnswerKind::dq, truth_.dq, wrong.dq, p_.heads, p_.queries, p_.head_dim, outcome);
-    compare(AnswerKind::dk, truth_.dk, wrong.dk, p_.kv_heads, p_.keys, p_.head_dim, outcome);
-    compare(AnswerKind::dv, truth_.dv, wrong.dv, p_.kv_heads, p_.keys, p_.value_dim, outcome);
-    outcomes_.push_back(std::move(outcome));
-  }
-
   void compare(AnswerKind kind, const std::vector<GradientBall>& right,
                const std::vector<GradientBall>* wrong, std::int64_t heads, std::int64_t rows,
                std::int64_t columns, FormOutcome& outcome) const {
@@ -104,83 +54,10 @@ class GradientSearch {
     }
   }
 
-  void swaps() {
-    form("DKV-SWAP", "dk and dv are exchanged", {nullptr, &truth_.dv, &truth_.dk});
-    std::vector<GradientBall> sum = truth_.dk;
-    for (std::size_t n = 0; n < sum.size(); ++n) {
-      const Certified &a = truth_.dk[n].exact, &b = truth_.dv[n].exact;
-      const double total = a.hi + b.hi;
-      // One rounding of the sum, and the low words that it leaves out.
-      const double lost = std::abs(total) * 0x1p-52 + std::abs(a.lo) + std::abs(b.lo);
-      sum[n].exact = {total, 0, a.radius + b.radius + lost};
-      // Each of the two may be stored before it is added.
-      const double stored = std::abs(a.hi) + std::abs(b.hi) + sum[n].bound + truth_.dv[n].bound;
-      sum[n].bound += truth_.dv[n].bound + 2 * stored * output_rounding(contract_.out).u;
-    }
-    form("DKV-SWAP", "dk is the sum of dk and dv", {nullptr, &sum, nullptr});
-  }
-
-  template <class Change>
-  void upstream(const char* id, const std::string& words, Change&& change,
-                bool keys_alone = false) {
-    if (!(*wants_)(id, words)) return;
-    ChangedUpstream changed(p_, case_.dout, case_.dlse);
-    change(changed);
-    const GradientBalls wrong = gradient_balls(p_, changed.view(), contract_);
-    const WantsForm* wants = wants_;
-    const WantsForm all = [](const std::string&, const std::string&) { return true; };
-    wants_ = &all;  // it was asked above
-    form(id, words, {keys_alone ? nullptr : &wrong.dq, &wrong.dk, &wrong.dv});
-    wants_ = wants;
-  }
-
-  /// D_i = 0 is the right formula with another dlse: dP - D + dL stays dP + dL if dL grows by D.
-  void row_terms() {
-    const auto change = [&](double factor) {
-      return [this, factor](ChangedUpstream& u) {
-        for (std::size_t n = 0; n < u.dlse.size(); ++n) u.dlse[n] += factor * truth_.row_term[n];
-      };
-    };
-    // The rounding of the new dlse has to stay far below what the contract allows for D itself.
-    if (contract_.softmax.u < 0x1p-40) return;
-    upstream("DELTA", "the row term of the backward pass is zero", change(1));
-    upstream("DELTA", "the row term of the backward pass has the other sign", change(2));
-    upstream("DELTA", "the row term of the backward pass is halved", change(0.5));
-  }
-
-  /// Rows whose share of dk and dv is lost: other heads of a group, the rows of one rank.
-  void heads_and_rows() {
-    const auto silence = [&](auto&& lost) {
-      return [this, lost](ChangedUpstream& u) {
-        for (std::size_t n = 0; n < u.dlse.size(); ++n) {
-          const auto row = static_cast<std::int64_t>(n);
-          if (!lost(row / p_.queries % p_.heads, row % p_.queries)) continue;
-          u.dlse[n] = 0;
-          const auto columns = static_cast<std::size_t>(p_.value_dim);
-          std::fill_n(u.dout.begin() + static_cast<std::ptrdiff_t>(n * columns), columns, 0.0);
-        }
-      };
-    };
-    const std::int64_t group = p_.group(), rows = p_.queries;
-    if (group > 1) {
-      upstream("GQA-GRAD", "dk and dv are those of the last head of a group",
-               silence([group](std::int64_t h, std::int64_t) { return h % group != group - 1; }),
-               true);
-      upstream("GQA-GRAD", "dk and dv are those of the first head of a group",
-               silence([group](std::int64_t h, std::int64_t) { return h % group != 0; }), true);
-    }
-    if (rows < 4) return;
-    upstream("RING-HOPS", "dk and dv of the last quarter of the rows do not come home",
-             silence([rows](std::int64_t, std::int64_t i) { return 4 * i >= 3 * rows; }), true);
-  }
-
-  Case case_;
-  const Problem& p_;
+  const Case& input_;
   const Contract& contract_;
   OutputRule rule_;
   GradientBalls truth_;
-  const WantsForm* wants_ = nullptr;
-  std::vector<FormOutcome> outcomes_;
 };
 
 }  // namespace
@@ -188,7 +65,8 @@ class GradientSearch {
 std::vector<FormOutcome> gradient_kills(const GeneratedCase& generated, const Contract& contract,
                                         const WantsForm& wants) {
   if (generated.find("dout") == nullptr) return {};
-  return GradientSearch(generated, contract).run(wants);
+  const Case input = generated.as_case();
+  return GradientSearch(input, contract).run(wants);
 }
 
 }  // namespace ringproof::oracle

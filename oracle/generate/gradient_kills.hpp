@@ -1,6 +1,6 @@
-// Certified kills of mistakes in the backward pass: (37) of docs/contract.md for dq, dk and dv. Such
-// a mistake is another upstream gradient, or another place for the right numbers, so its boxes are
-// those of the exact gradients of that, with their own bounds.
+// Certified kills of mistakes in the backward pass: (37) of docs/contract.md for dq, dk and dv.
+// Such a mistake is another upstream gradient, or another place for the right numbers, so its boxes
+// are those of the exact gradients of that, with their own bounds.
 #pragma once
 
 #include <vector>

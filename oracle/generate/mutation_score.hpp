@@ -1,6 +1,6 @@
-// The certified mutation score of a suite: for each contract, which classes of mistakes at least one
-// case provably refuses (37). A form that is killed once is not looked at again; one that never is
-// has been compared on every case of its type, and the score says how near it came.
+// The certified mutation score of a suite: for each contract, which classes of mistakes at least
+// one case provably refuses (37). A form that is killed once is not looked at again; one that never
+// is has been compared on every case of its type, and the score says how near it came.
 #pragma once
 
 #include <cstdint>

@@ -3,16 +3,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "oracle/judge/gradient_truth.hpp"
 #include "oracle/judge/truth_tensors.hpp"
 
 namespace ringproof::oracle {
-
-namespace {
-
-bool is_gradient(AnswerKind kind) { return kind != AnswerKind::out && kind != AnswerKind::lse; }
-
-}  // namespace
 
 std::vector<OwnedTensor> exact_answers(const GeneratedCase& generated, const Contract& contract,
                                        const WalkOptions& options) {
@@ -22,20 +15,9 @@ std::vector<OwnedTensor> exact_answers(const GeneratedCase& generated, const Con
   const DType lse_type = out_type == DType::f64 ? DType::f64 : DType::f32;
   const TruthTensors truth =
       truth_tensors(problem.problem, contract.lse.base, 0, options, RoundTo{out_type, lse_type});
-  std::vector<OwnedTensor> answers{
-      feature_tensor("out", out_type, r.spec, {r.batches, r.heads, r.queries, r.value_dim},
-                     truth.out.rounded),
-      row_tensor("lse", lse_type, r.spec, {r.batches, r.heads, r.queries}, truth.lse.rounded)};
-  if (!problem.dout && !problem.dlse) return answers;
-  const GradientTensors gradients = gradient_tensors(
-      problem.problem, Upstream{problem.dout, problem.dlse, {}}, 0, options, out_type);
-  answers.push_back(feature_tensor(
-      "dq", out_type, r.spec, {r.batches, r.heads, r.queries, r.head_dim}, gradients.dq.rounded));
-  answers.push_back(feature_tensor(
-      "dk", out_type, r.spec, {r.batches, r.kv_heads, r.keys, r.head_dim}, gradients.dk.rounded));
-  answers.push_back(feature_tensor(
-      "dv", out_type, r.spec, {r.batches, r.kv_heads, r.keys, r.value_dim}, gradients.dv.rounded));
-  return answers;
+  return {feature_tensor("out", out_type, r.spec, {r.batches, r.heads, r.queries, r.value_dim},
+                         truth.out.rounded),
+          row_tensor("lse", lse_type, r.spec, {r.batches, r.heads, r.queries}, truth.lse.rounded)};
 }
 
 CasePower power_of(const GeneratedCase& generated, const std::string& name,
@@ -55,15 +37,10 @@ CasePower power_of(const GeneratedCase& generated, const std::string& name,
                   .missing_mass_out = report.power.missing_mass_out,
                   .missing_block = report.power.missing_block,
                   .rows = report.rows_judged,
-                  .elements = 0,
-                  .gradients_without = {}};
+                  .elements = 0};
   for (const AnswerReport& answer : report.answers) {
     power.elements += answer.tally.elements;
     if (answer.verdict == Verdict::pass) continue;
-    if (is_gradient(answer.kind)) {
-      power.gradients_without[std::string(oracle::name(answer.kind))] = answer.reason;
-      continue;
-    }
     if (power.refusal.empty())
       power.refusal = std::string(oracle::name(answer.kind)) + ": " + answer.reason;
   }
@@ -78,7 +55,6 @@ nlohmann::json to_json(const CasePower& power) {
     json["missing_block"] = power.missing_block;
     json["missing_mass_out"] = power.missing_mass_out;
   }
-  if (!power.gradients_without.empty()) json["gradients without power"] = power.gradients_without;
   return json;
 }
 

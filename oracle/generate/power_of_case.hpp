@@ -3,7 +3,6 @@
 // answers only reach UNDECIDED proves nothing about anybody's kernel, and is not written.
 #pragma once
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -19,8 +18,6 @@ struct CasePower {
   double missing_mass_lse = 1, missing_mass_out = 1;
   std::int64_t missing_block = 0;
   std::int64_t rows = 0, elements = 0;
-  /// Gradients that cannot be judged here, with the reason: the case is of use without them.
-  std::map<std::string, std::string> gradients_without;
 };
 
 /// Judges the correctly rounded exact answers. Throws std::logic_error if they are refused: that
@@ -30,8 +27,8 @@ CasePower power_of(const GeneratedCase&, const std::string& contract, const Walk
 /// As it stands in the file; infinities are left out.
 nlohmann::json to_json(const CasePower&);
 
-/// The exact answers of a case, each rounded to nearest: out, dq, dk and dv in the contract's output
-/// type, lse in binary32 (binary64 for a binary64 contract).
+/// The exact answers of a case, each rounded to nearest: out in the contract's output type, lse in
+/// binary32 (binary64 for a binary64 contract). What gradients refuse is in gradient_kills.hpp.
 std::vector<OwnedTensor> exact_answers(const GeneratedCase&, const Contract&, const WalkOptions&);
 
 }  // namespace ringproof::oracle

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,7 +59,7 @@ struct Semantics {
   void (*apply)(Recipe&);  // sets what differs from plain attention; sizes may depend on keys
 };
 /// All of them, in the order of the notes.
-const std::vector<Semantics>& semantics();
+std::span<const Semantics> semantics();
 /// Precondition: there is one of this name.
 const Semantics& semantics(std::string_view name);
 
