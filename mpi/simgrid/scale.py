@@ -121,7 +121,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--smpirun", default="smpirun")
-    parser.add_argument("--ranks", type=int, nargs="+", default=[4, 16, 64, 256, 1024])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[4, 16, 64])
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--check", type=pathlib.Path)
     options = parser.parse_args()
