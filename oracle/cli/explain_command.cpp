@@ -1,36 +1,51 @@
-// `ringproof explain CASE`: the verdict, and which known mistakes explain a refused answer.
+// `ringproof explain CASE`: the verdict, which known mistakes explain a refused answer, and where it
+// is refused if none does; with --svg a picture of the errors.
 #include <fmt/format.h>
 
+#include <fstream>
 #include <memory>
 
 #include "oracle/case/error.hpp"
-#include "oracle/cli/arguments.hpp"
+#include "oracle/cli/case_options.hpp"
 #include "oracle/cli/commands.hpp"
-#include "oracle/judge/diagnose.hpp"
+#include "oracle/diagnose/locate.hpp"
+#include "oracle/report/diagnosis_text.hpp"
+#include "oracle/report/heat_map.hpp"
 #include "oracle/report/report.hpp"
 
 namespace ringproof::oracle::cli {
 
 namespace {
 
-struct Arguments {
-  CaseArguments from;
-  TruthArguments truth;
-  CheckArguments check;
+struct Arguments : JudgeArguments {
+  std::string svg;
 };
 
+void write_svg(const std::string& path, const ErrorField& field, const std::string& title) {
+  std::ofstream file(path, std::ios::binary);
+  file << heat_map_svg(field, title);
+  file.flush();
+  if (!file) throw BadInput(path + ": cannot be written");
+}
+
 int run(const Arguments& arguments) {
-  const CheckOptions options = arguments.check.options(arguments.truth);
-  const auto cases = arguments.from.cases();
-  if (cases.size() != 1) throw BadInput("explain takes one case (several files need --shards)");
-  const Case input = arguments.from.read(cases.front());
+  const CheckOptions options = arguments.options();
+  const std::vector<std::string> files = arguments.from.only_case("explain");
+  const Case input = arguments.from.read(files);
   const Contract contract = arguments.from.contract_of(input);
   const Report report = check(input, contract, options);
-  const std::vector<Explanation> explanations = diagnose(input, contract, options, report);
-  fmt::print("{}{}",
-             to_text(report, repeat_command("explain", cases.front(), arguments.from,
-                                            arguments.truth, arguments.check)),
-             to_text(report, explanations));
+  const Diagnosis diagnosis = diagnose(input, contract, options, report);
+  fmt::print("{}{}", to_text(report, arguments.repeat("explain", files, report)),
+             to_text(report, diagnosis));
+  const bool lost = report.verdict == Verdict::fail && diagnosis.explanations.empty();
+  if (lost || !arguments.svg.empty()) {
+    const ErrorField field = error_field(input, contract, options, report);
+    if (lost) fmt::print("{}", to_text(locate(input, contract, field)));
+    if (!arguments.svg.empty()) {
+      write_svg(arguments.svg, field,
+                fmt::format("{}: {} under {}", input.name, word(report.verdict), contract.name));
+    }
+  }
   return exit_code(report.verdict);
 }
 
@@ -40,9 +55,8 @@ void add_explain(CLI::App& program, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App& app =
       *program.add_subcommand("explain", "name the known mistakes that explain a refused answer");
-  arguments->from.add_to(app);
-  arguments->check.add_to(app);
-  arguments->truth.add_to(app);
+  arguments->add_to(app);
+  app.add_option("--svg", arguments->svg, "draw error over bound into this file")->type_name("F");
   app.callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 

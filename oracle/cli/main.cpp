@@ -25,7 +25,7 @@ constexpr int kBadInput = 2, kFailureOfTheJudge = 70;
 
 /// Commands of later versions: named, so that nobody takes them for a typing mistake.
 void add_reserved(CLI::App& program, Command& chosen) {
-  for (const char* name : {"fit", "audit", "gen"}) {
+  for (const char* name : {"audit", "gen"}) {
     CLI::App& app = *program.add_subcommand(name, "reserved");
     app.allow_extras();
     app.group("");
@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   add_check(program, chosen);
   add_truth(program, chosen);
   add_explain(program, chosen);
+  add_fit(program, chosen);
   add_contracts(program, chosen);
   add_suite(program, chosen);
   add_reserved(program, chosen);

@@ -144,6 +144,10 @@ bool accepts(const Case& input, const Contract& contract, const CheckOptions& op
   constexpr std::int64_t kFewRows = 48;
   CheckOptions silent = options;
   silent.walk.progress = {};
+  silent.require.clear();
+  silent.power.reset();
+  silent.probabilistic = false;
+  silent.budget.reset();
   if (options.rows.value_or(4 * kFewRows) >= 4 * kFewRows) {
     silent.rows = kFewRows;  // a contract that refuses a few rows is not worth all of them
     if (check(input, contract, silent).verdict == Verdict::fail) return false;
@@ -159,11 +163,19 @@ bool accepts(const Case& input, const Contract& contract, const CheckOptions& op
 
 void add_arithmetic(const Case& input, const Contract& contract, const CheckOptions& options,
                     const Report& report, Diagnosis& diagnosis) {
-  if (report.verdict != Verdict::fail) return;
+  CheckOptions forward = options;
+  forward.only.clear();
+  bool refused = false;
+  for (const AnswerReport& answer : report.answers) {
+    if (answer.kind != AnswerKind::out && answer.kind != AnswerKind::lse) continue;
+    forward.only.push_back(answer.kind);
+    refused = refused || answer.verdict == Verdict::fail;
+  }
+  if (!refused) return;  // gradients alone: that is a question for fit
   for (const Ladder& ladder : ladders(contract)) {
     for (const Looser& one : ladder) {
       std::int64_t elements = 0;
-      if (!accepts(input, one.contract, options, elements)) {
+      if (!accepts(input, one.contract, forward, elements)) {
         ++diagnosis.refuted;
         continue;
       }

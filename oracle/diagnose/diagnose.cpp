@@ -16,6 +16,7 @@
 #include "oracle/diagnose/comparison.hpp"
 #include "oracle/diagnose/expected_rows.hpp"
 #include "oracle/diagnose/gradient_search.hpp"
+#include "oracle/diagnose/judged_rows.hpp"
 
 namespace ringproof::oracle {
 
@@ -248,8 +249,7 @@ Diagnosis diagnose(const Case& input, const Contract& contract, const CheckOptio
     const JudgedAnswers answers = judged_answers(input, contract, report);
     FamilySearch search(subject, answers, options.walk.precision);
     search.set_first(worst_elements(report));
-    search.set_all(options.rows ? RowSet(input.problem, *options.rows, options.seed)
-                                : RowSet(input.problem));
+    search.set_all(judged_rows(input.problem, options, report, RowSet(input.problem).size()));
     std::vector<std::vector<Comparison>> results(families.size());
     std::vector<std::string> reasons(families.size());
     for_each(families.size(), worker_count(options.walk),

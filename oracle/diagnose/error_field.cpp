@@ -8,6 +8,7 @@
 
 #include "oracle/contract/bound.hpp"
 #include "oracle/diagnose/comparison.hpp"
+#include "oracle/diagnose/judged_rows.hpp"
 #include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/row_judge.hpp"
 
@@ -107,10 +108,8 @@ ErrorField error_field(const Case& input, const Contract& contract, const CheckO
   ErrorField field;
   field.columns = input.problem.value_dim;
   field.out_rule = answers.out_rule;
-  const RowSet all(input.problem);
   const std::int64_t most = std::max<std::int64_t>(1, kMostFieldElements / field.columns);
-  const std::int64_t count = std::min({options.rows.value_or(all.size()), all.size(), most});
-  const RowSet rows = count < all.size() ? RowSet(input.problem, count, options.seed) : all;
+  const RowSet rows = judged_rows(input.problem, options, report, most);
   field.sampled = rows.sampled();
   const auto size = static_cast<std::size_t>(rows.size());
   field.rows.resize(size);

@@ -24,6 +24,8 @@ class Search {
     options_.walk.progress = {};
     options_.require.clear();
     options_.power.reset();
+    options_.probabilistic = false;
+    options_.budget.reset();  // contracts are compared on the same rows
   }
 
   std::int64_t tried() const { return static_cast<std::int64_t>(known_.size()); }

@@ -58,7 +58,7 @@ std::string to_text(const Report& report, const Diagnosis& diagnosis) {
   if (diagnosis.without_theory > 0) {
     text += fmt::format(", {} without a bound on these rows", diagnosis.without_theory);
   }
-  if (!diagnosis.not_evaluated.empty()) {
+  if (!diagnosis.not_evaluated.empty() && diagnosis.explanations.empty()) {
     text += fmt::format("; no other function was tried, {}", diagnosis.not_evaluated);
   }
   return text + "\n";

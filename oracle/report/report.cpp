@@ -209,28 +209,6 @@ std::string to_text(const Report& report, const std::string& repeat) {
   return text;
 }
 
-std::string to_text(const Report& report, std::span<const Explanation> explanations) {
-  std::string text;
-  std::int64_t refuted = 0, not_evaluated = 0;
-  for (const Explanation& one : explanations) {
-    refuted += one.not_evaluated.empty() && !one.explained;
-    not_evaluated += !one.not_evaluated.empty();
-    if (!one.explained) continue;
-    text += fmt::format("explained by {} {}: all {} elements of out lie in its box ", one.id,
-                        one.variant, one.elements);
-    text += "(consistent with it, no proof of it)\n";
-    const AnswerReport* lse = report.find(AnswerKind::lse);
-    if (lse != nullptr && lse->verdict == Verdict::fail) {
-      text += fmt::format("{} says nothing about lse, which is refused as well\n", one.id);
-    }
-  }
-  if (report.verdict != Verdict::fail) return text;
-  if (text.empty()) text = "explained by no class this build knows\n";
-  // Only classes that explain are named, so that a reader who looks for a name finds no other.
-  text += fmt::format("  classes   {} refuted, {} not evaluated\n", refuted, not_evaluated);
-  return text;
-}
-
 std::string summary(std::span<const Verdict> verdicts) {
   constexpr std::array kOrder{Verdict::bad_input, Verdict::fail, Verdict::suspect,
                               Verdict::undecided, Verdict::pass, Verdict::skipped};

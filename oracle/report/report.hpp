@@ -6,7 +6,6 @@
 #include <string>
 
 #include "oracle/judge/check.hpp"
-#include "oracle/judge/diagnose.hpp"
 
 namespace ringproof::oracle {
 
@@ -18,10 +17,6 @@ std::string place(AnswerKind, const Row&, std::int64_t column);
 
 /// Several lines, each ending in a newline. `repeat` is the command that repeats the judgement.
 std::string to_text(const Report&, const std::string& repeat);
-
-/// The classes that explain a refused answer, by name, and how many others were looked at; empty
-/// for a PASS.
-std::string to_text(const Report&, std::span<const Explanation>);
 
 /// "4 cases: 2 PASS, 1 FAIL, 1 SKIPPED" and a newline, in the order of the words' severity.
 std::string summary(std::span<const Verdict>);

@@ -359,7 +359,23 @@ TEST_CASE("explain exits as check does and names only classes that explain") {
   CHECK_FALSE(contains(run.out, "NORM-AVERAGE"));
   CHECK(contains(run.out, "explained by no class this build knows"));
   CHECK(contains(run.out, "refuted"));
+  CHECK(contains(run.out, "where"));
+  const std::string picture = cases.folder.path("errors.svg");
+  CHECK(run_ringproof("explain " + cases.bad + " --svg " + picture).code == 1);
+  CHECK(text_of_file(picture).starts_with("<svg"));
+  CHECK(run_ringproof("explain " + cases.bad + " --svg /no/such/folder/x").code == 2);
   CHECK(run_ringproof("explain " + cases.broken).code == 2);
+}
+
+TEST_CASE("fit exits as check does and answers whose fault it is") {
+  const Cases cases;
+  const Run good = run_ringproof("fit " + cases.good);
+  CHECK(good.code == 0);
+  CHECK(contains(good.out, "tightest"));
+  const Run bad = run_ringproof("fit " + cases.bad);
+  CHECK(bad.code == 1);
+  CHECK(contains(bad.out, "answer      "));
+  CHECK(run_ringproof("fit " + cases.broken).code == 2);
 }
 
 TEST_CASE("contracts lists the presets and expands one") {

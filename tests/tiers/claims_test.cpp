@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "oracle/judge/diagnose.hpp"
+#include "oracle/diagnose/diagnose.hpp"
 #include "reference/score.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tiers/case_description.hpp"
@@ -82,8 +82,8 @@ class OneHead {
   /// Ids of the classes that explain the answer judged last.
   std::set<std::string> explanations(const oracle::Report& report) const {
     std::set<std::string> ids;
-    for (const auto& explanation : oracle::diagnose(case_, contract_, {}, report)) {
-      if (explanation.explained) ids.insert(explanation.id);
+    for (const auto& one : oracle::diagnose(case_, contract_, {}, report).explanations) {
+      ids.insert(one.id);
     }
     return ids;
   }

@@ -74,10 +74,10 @@ bool print_fault() {
   const demo::Judged judged = demo::run_and_judge(demo::Ring::averaging, kRanks);
   print_report("the averaging ring", judged);
   bool explained = false;
-  for (const oracle::Explanation& one : judged.explanations) {
-    if (!one.explained) continue;
+  for (const oracle::Explanation& one : judged.diagnosis.explanations) {
+    if (one.id != "NORM-AVERAGE" || explained) continue;
     explained = true;
-    fmt::print("   explained by {}, {}:\n", one.id, one.variant);
+    fmt::print("   explained by {}: {}\n", one.id, one.words);
     fmt::print("   each of the {} elements lies in the bounds of that mistake\n", one.elements);
   }
   return judged.report.verdict == Verdict::fail && explained;

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "oracle/judge/diagnose.hpp"
+#include "oracle/diagnose/diagnose.hpp"
 
 namespace ringproof::demo {
 
@@ -13,7 +12,7 @@ enum class Ring { as_it_should_be, averaging };
 
 struct Judged {
   oracle::Report report;
-  std::vector<oracle::Explanation> explanations;  // of a refused answer
+  oracle::Diagnosis diagnosis;  // of a refused answer
 };
 
 /// The problem file of the demo, and the answer of a stranger's kernel to it.

@@ -1,0 +1,132 @@
+// Mistakes of the backward pass, planted by the plain definition, are named.
+#include "oracle/diagnose/gradient_search.hpp"
+
+#include "tests/unit/diagnose/planted.hpp"
+
+using namespace ringproof::oracle;
+using namespace ringproof::test;
+
+namespace {
+
+using Index = std::int64_t;
+constexpr Index kHeads = 4, kKvHeads = 2, kRows = 20, kWidth = 6;
+
+/// Right gradients of a dense problem in binary64, with handles for what can go wrong.
+struct PlainBackward {
+  bool with_D = true, ones = false;
+  double scale_of_q = 1, share_of_group = 1;
+  std::function<bool(Index i, Index j)> counts = [](Index, Index) { return true; };
+  bool exchanged = false;
+};
+
+struct PlainRow {
+  std::vector<double> p;
+  double D = 0;
+};
+
+PlainRow plain_row(const Problem& p, const Tensor& dout, Index h, Index i, bool ones) {
+  PlainRow row{std::vector<double>(static_cast<std::size_t>(kRows)), 0};
+  double sum = 0;
+  for (Index j = 0; j < kRows; ++j) {
+    double dot = 0;
+    for (Index d = 0; d < kWidth; ++d) dot += p.q.at(0, h, i, d) * p.k.at(0, p.kv_head(h), j, d);
+    const double weight = std::exp(dot / std::sqrt(static_cast<double>(kWidth)));
+    row.p[static_cast<std::size_t>(j)] = weight;
+    sum += weight;
+  }
+  for (Index j = 0; j < kRows; ++j) {
+    row.p[static_cast<std::size_t>(j)] /= sum;
+    for (Index c = 0; c < kWidth; ++c) {
+      row.D += row.p[static_cast<std::size_t>(j)] * p.v.at(0, p.kv_head(h), j, c) *
+               (ones ? 1.0 : dout.at(0, h, i, c));
+    }
+  }
+  return row;
+}
+
+void store_gradients(const Case& input, const PlainBackward& kernel, CaseBuilder& builder) {
+  const Problem& p = input.problem;
+  const double scale = 1 / std::sqrt(static_cast<double>(kWidth));
+  std::vector<double> dq(kHeads * kRows * kWidth), dk(kKvHeads * kRows * kWidth), dv(dk.size());
+  for (Index h = 0; h < kHeads; ++h) {
+    for (Index i = 0; i < kRows; ++i) {
+      const PlainRow row = plain_row(p, input.dout, h, i, kernel.ones);
+      for (Index j = 0; j < kRows; ++j) {
+        if (!kernel.counts(i, j)) continue;
+        const double prob = row.p[static_cast<std::size_t>(j)];
+        double dp = 0;
+        for (Index c = 0; c < kWidth; ++c) {
+          const double upstream = kernel.ones ? 1.0 : input.dout.at(0, h, i, c);
+          dp += upstream * p.v.at(0, p.kv_head(h), j, c);
+          dv[static_cast<std::size_t>((p.kv_head(h) * kRows + j) * kWidth + c)] +=
+              kernel.share_of_group * prob * upstream;
+        }
+        const double ds = prob * (dp - (kernel.with_D ? row.D : 0));
+        for (Index d = 0; d < kWidth; ++d) {
+          dq[static_cast<std::size_t>((h * kRows + i) * kWidth + d)] +=
+              scale * kernel.scale_of_q * ds * p.k.at(0, p.kv_head(h), j, d);
+          dk[static_cast<std::size_t>((p.kv_head(h) * kRows + j) * kWidth + d)] +=
+              kernel.share_of_group * scale * ds * p.q.at(0, h, i, d);
+        }
+      }
+    }
+  }
+  if (kernel.exchanged) std::swap(dk, dv);
+  const auto set = [&](const char* name, const std::vector<double>& values, Index heads) {
+    builder.set(name, make_tensor(DType::f32, {1, heads, kRows, kWidth}, [&](Index n) {
+                  return round_nearest(DType::f32, values[static_cast<std::size_t>(n)]);
+                }));
+  };
+  set("dq", dq, kHeads);
+  set("dk", dk, kKvHeads);
+  set("dv", dv, kKvHeads);
+}
+
+CaseBuilder backward_case() {
+  CaseBuilder builder = random_case(DType::f32,
+                                    {.batches = 1,
+                                     .heads = kHeads,
+                                     .kv_heads = kKvHeads,
+                                     .queries = kRows,
+                                     .keys = kRows,
+                                     .head_dim = kWidth,
+                                     .value_dim = kWidth},
+                                    21);
+  builder.set("dout", normal(DType::f32, {1, kHeads, kRows, kWidth}, 30));
+  answer(builder, DType::f32);
+  return builder;
+}
+
+}  // namespace
+
+TEST_CASE("planted mistakes of the backward pass are named, right gradients are not") {
+  struct Line {
+    const char* id;
+    PlainBackward kernel;
+  };
+  PlainBackward zero, unscaled, without_D, ones, mean, tail, exchanged;
+  zero.scale_of_q = 0;
+  unscaled.scale_of_q = std::sqrt(static_cast<double>(kWidth));
+  without_D.with_D = false;
+  ones.ones = true;
+  mean.share_of_group = 0.5;
+  tail.counts = [](Index, Index j) { return j < 16; };
+  exchanged.exchanged = true;
+  const CaseBuilder builder = backward_case();
+  const Case input = builder.assemble();
+  CaseBuilder right = builder;
+  store_gradients(input, {}, right);
+  const Diagnosed none = explain(right, "fp32");
+  CHECK(none.report.verdict == Verdict::pass);
+  CHECK(none.ids().empty());
+  for (const Line& line : {Line{"DQ-ZERO", zero}, Line{"SCALE", unscaled}, Line{"DELTA", without_D},
+                           Line{"DOUT-IGNORED", ones}, Line{"GQA-GRAD", mean}, Line{"TAIL", tail},
+                           Line{"DKV-SWAP", exchanged}}) {
+    CaseBuilder wrong = builder;
+    store_gradients(input, line.kernel, wrong);
+    const Diagnosed result = explain(wrong, "fp32");
+    INFO(line.id);
+    REQUIRE(result.report.verdict == Verdict::fail);
+    CHECK(result.ids().count(line.id) == 1);
+  }
+}
