@@ -30,7 +30,7 @@ class ScalarTile final : public Tile<Real> {
     std::copy_n(reinterpret_cast<const std::byte*>(mine_.v.data()), mine_.v.size() * sizeof(Real),
                 block.begin() + static_cast<std::ptrdiff_t>(k_bytes));
     release(mine_.k);
-  release(mine_.v);
+    release(mine_.v);
   }
 
   Index absorb(Index origin, std::span<const std::byte> block) override {
