@@ -153,6 +153,8 @@ void finish_budgets(const RowBudget& row, MergeBudget& out) {
   maxima.reach += common_shift(row.argument);
   out.numerator_max = maxima.numerator;
   out.denominator_max = maxima.denominator;
+  out.grow_denominator = std::exp(maxima.denominator);
+  out.errors_max = std::expm1(maxima.numerator) + std::expm1(maxima.denominator);
   underflows(row, maxima.reach, out);
   out.partial_underflow =
       row.R > 1 ? (2 * row.R - 1) * (c.partials.eta + 2 * c.pv.eta) * std::exp(maxima.partial)
@@ -198,6 +200,8 @@ LseTail lse_tail(const RowBudget& row, double log_sum, double lse_u) {
 void merge_budget(const RowBudget& row, Merge form, MergeBudget& out) {
   out.form = row.R > 1 ? form : Merge::none;
   out.division = row.contract->p.normalized == Tri::yes || by_lse(out.form) ? 0.0 : row.division;
+  out.grow_division = std::exp(out.division);
+  out.relative_division = std::expm1(out.division);
   out.leak = out.leak_growth = 0;
   const double M = row.max_score();
   out.lse_total = std::log(row.n) + row.lazy() + std::max(row.upper() - M, M - row.lower) +

@@ -21,8 +21,12 @@ struct MergeBudget {
   double numerator_before = 0;          // A_j without the cast and before merging, for (23)
   double rescales = 0;                  // n_al
   double division = 0;                  // tau_d, (15)
+  double grow_division = 1;             // e^tau_d
+  double relative_division = 0;         // expm1(tau_d)
   double numerator_max = 0;             // max A_j
   double denominator_max = 0;           // max B_j
+  double grow_denominator = 1;          // e^{max B_j}
+  double errors_max = 0;                // expm1(max A_j) + expm1(max B_j)
   double underflow_growth = 0;          // kappa, (16)
   double value_underflow = 0;           // G per sum of |v|
   double value_underflow_constant = 0;  // the rest of G

@@ -32,7 +32,7 @@ double bound_without(const BoundedRow& b, const FormSums& form, const LeftOut& l
                       (G + budget.denominator_underflow * o) / b.row.W + budget.partial_underflow;
   const double largest = largest_magnitude(b.row, b.range, column);
   const double e0 = (left.factor * sums + left.extra * (largest + o)) / left.denominator;
-  return std::exp(budget.division) * e0 + std::expm1(budget.division) * o +
+  return budget.grow_division * e0 + budget.relative_division * o +
          final_underflow(b.row, budget, b.range, column);
 }
 

@@ -126,7 +126,7 @@ double ring_column_bound(const RowBudget& row, const FormSums& form, const Colum
   const double e0 = (form.errors.common[c] + E + o * form.weights.denominator_sum +
                      (G + budget.denominator_underflow * o) / row.W + budget.partial_underflow) /
                     form.denominator;
-  return std::exp(budget.division) * e0 + std::expm1(budget.division) * o +
+  return budget.grow_division * e0 + budget.relative_division * o +
          final_underflow(row, budget, range, column);
 }
 

@@ -110,12 +110,11 @@ double column_bound(const RowBudget& row, const FormSums& sums, const ColumnRang
   if (row.keys.visible > 0) {
     distance = std::max({distance, range.largest[c] - out, out - range.smallest[c]});
   }
-  const double grown = std::exp(budget.denominator_max) * (1 + H / (row.W * D));
-  const double errors = std::expm1(budget.numerator_max) + std::expm1(budget.denominator_max);
-  const double convex =
-      distance + grown * errors * largest + ((G + H * largest) / row.W + Pt + lost) / D;  // (22)
-  const double relative = std::expm1(budget.division) * o;
-  return std::exp(budget.division) * std::min(weighted, convex) + relative +
+  const double grown = budget.grow_denominator * (1 + H / (row.W * D));
+  const double convex = distance + grown * budget.errors_max * largest +
+                        ((G + H * largest) / row.W + Pt + lost) / D;  // (22)
+  const double relative = budget.relative_division * o;
+  return budget.grow_division * std::min(weighted, convex) + relative +
          final_underflow(row, budget, range, column);
 }
 

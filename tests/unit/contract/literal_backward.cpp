@@ -177,8 +177,16 @@ class Sums {
                           expl(sum.G + casts) * eta;
   }
 
+  static Real largest(const std::vector<double>& numbers) {
+    Real most = 0;
+    for (const double x : numbers) most = std::max(most, fabsl(x));
+    return most;
+  }
+
   void finish() {
     for (std::size_t j = 0; j < N; ++j) {
+      result.dk_size.push_back(s1 * k_most[j] * largest(f.q));
+      result.dv_size.push_back(v_most[j] * largest(f.dout));
       if (of_key[j].N == 0 && of_key[j].G == 0) continue;  // no row sees it
       for (Real& x : result.dk[j]) x += s1 * expl(Ak(j)) * (of_key[j].N + b.grad_eta * k_most[j]);
       for (Real& x : result.dv[j]) x += expl(GV(j)) * (of_key[j].N + b.grad_eta * v_most[j]);

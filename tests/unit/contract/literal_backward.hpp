@@ -14,6 +14,7 @@ struct LiteralGradients {
   std::vector<long double> dsink;               // [rows]
   std::vector<std::vector<long double>> dk;     // [Nk][D]
   std::vector<std::vector<long double>> dv;     // [Nk][Dv]
+  std::vector<long double> dk_size, dv_size;    // [Nk] sums of absolute values, for H1
   long double largest_budget = 0;               // beyond 1 the product may round up to e^x
 };
 
