@@ -12,6 +12,7 @@
 #endif
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -106,6 +107,7 @@ void Library::start() {
   if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
     throw std::runtime_error("no pipe to the kernel's process");
   }
+  std::fflush(nullptr);  // or a kernel that exits would write what waits to be written, too
   process_ = fork();
   if (process_ < 0) throw std::runtime_error("no process for the kernel");
   if (process_ == 0) {
