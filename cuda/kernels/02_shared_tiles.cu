@@ -1,12 +1,12 @@
 // Step 2, shared tiles: still one thread a query row, but the block of threads brings 32 keys and
 // values at a time into shared memory, so each is read from global memory once a block instead of
-// once a row. The softmax goes online: maximum and sums are corrected once a tile.
+// once a row. The softmax goes online: maximum and sums are corrected once every eight keys.
 #include "cuda/kernels/ladder.cuh"
 
 namespace ringproof::cuda {
 namespace {
 
-constexpr int kThreads = 64, kTile = 32;
+constexpr int kThreads = 64, kTile = 32, kGroup = 8;
 
 template <int W>
 struct Tile {
@@ -27,6 +27,45 @@ __device__ void load(Tile<W>& tile, const BlockArguments<Element>& block, int ba
   }
   for (int n = static_cast<int>(threadIdx.x); n < kTile; n += kThreads) {
     tile.row[n] = first + n < block.keys ? block.key_rows.at(batch, first + n) : Row{};
+  }
+}
+
+/// The online softmax of one row with kGroup keys of the tile, whose scores fit into registers.
+template <int W, class Element>
+__device__ __forceinline__ void absorb(float& m, float& l, float (&o)[W], const Tile<W>& tile,
+                                       int group, const BlockArguments<Element>& block, int batch,
+                                       int head, const Row& query,
+                                       const Element* q) {  // [W]
+  float s[kGroup] = {};
+  RINGPROOF_ROLLED
+  for (int d = 0; d < W; ++d) {
+    const float of_q = to_float(q[d]);
+    RINGPROOF_UNROLL
+    for (int j = 0; j < kGroup; ++j) s[j] += of_q * tile.k[group + j][d];
+  }
+  const std::uint32_t bits = visible_bits<kGroup>(block.rules, batch, head, [&](int j) -> RowPair {
+    return {query, tile.row[group + j]};
+  });
+  const bool plain = block.rules.plain_scores();
+  float largest = m;
+  RINGPROOF_UNROLL
+  for (int j = 0; j < kGroup; ++j) {
+    const bool seen = (bits >> j & 1U) != 0;
+    s[j] = !seen   ? minus_infinity()
+           : plain ? block.rules.scale * s[j]
+                   : score<false>(block.rules, batch, head, query, tile.row[group + j], s[j]);
+    largest = fmaxf(largest, s[j]);
+  }
+  const Rescale past = rescale(m, largest);
+  m = largest;
+  l *= past.alpha;
+  for (int c = 0; c < W; ++c) o[c] *= past.alpha;
+  RINGPROOF_UNROLL
+  for (int j = 0; j < kGroup; ++j) {
+    if (is_minus_infinity(s[j])) continue;  // its value may be anything
+    const float p = weight(s[j], past.shift);
+    l += p;
+    for (int c = 0; c < W; ++c) o[c] += p * tile.v[group + j][c];
   }
 }
 
@@ -54,35 +93,9 @@ __global__ void __launch_bounds__(kThreads) shared_tiles(BlockArguments<Element>
     load<W>(tile, block, batch, head, first);
     __syncthreads();
 
-    float s[kTile] = {};
-    for (int d = 0; d < W; ++d) {
-      const float q = to_float(block.q[row * W + d]);
-      RINGPROOF_UNROLL
-      for (int j = 0; j < kTile; ++j) s[j] += q * tile.k[j][d];
-    }
-    const std::uint32_t bits = visible_bits<kTile>(block.rules, batch, head, [&](int j) -> RowPair {
-      return {query, tile.row[j]};
-    });
-    const bool plain = block.rules.plain_scores();
-    float largest = m;
-    RINGPROOF_UNROLL
-    for (int j = 0; j < kTile; ++j) {
-      const bool seen = (bits >> j & 1U) != 0;
-      s[j] = !seen   ? minus_infinity()
-             : plain ? block.rules.scale * s[j]
-                     : score<false>(block.rules, batch, head, query, tile.row[j], s[j]);
-      largest = fmaxf(largest, s[j]);
-    }
-    const Rescale past = rescale(m, largest);
-    m = largest;
-    l *= past.alpha;
-    for (int c = 0; c < W; ++c) o[c] *= past.alpha;
-    RINGPROOF_UNROLL
-    for (int j = 0; j < kTile; ++j) {
-      if (is_minus_infinity(s[j])) continue;  // its value may be anything
-      const float p = weight(s[j], past.shift);
-      l += p;
-      for (int c = 0; c < W; ++c) o[c] += p * tile.v[j][c];
+    RINGPROOF_ROLLED
+    for (int group = 0; group < kTile; group += kGroup) {
+      absorb(m, l, o, tile, group, block, batch, head, query, block.q + row * W);
     }
   }
   if (!here) return;
