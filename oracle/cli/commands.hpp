@@ -14,8 +14,10 @@ using Command = std::function<int()>;
 void add_check(CLI::App& program, Command& chosen);
 void add_truth(CLI::App& program, Command& chosen);
 void add_explain(CLI::App& program, Command& chosen);
+void add_audit(CLI::App& program, Command& chosen);
 void add_fit(CLI::App& program, Command& chosen);
 void add_contracts(CLI::App& program, Command& chosen);
+void add_gen(CLI::App& program, Command& chosen);
 void add_suite(CLI::App& program, Command& chosen);
 
 /// Prints "ringproof: MESSAGE" to standard error.

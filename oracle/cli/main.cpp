@@ -23,21 +23,6 @@ namespace {
 
 constexpr int kBadInput = 2, kFailureOfTheJudge = 70;
 
-/// Commands of later versions: named, so that nobody takes them for a typing mistake.
-void add_reserved(CLI::App& program, Command& chosen) {
-  for (const char* name : {"audit", "gen"}) {
-    CLI::App& app = *program.add_subcommand(name, "reserved");
-    app.allow_extras();
-    app.group("");
-    app.set_help_flag();
-    app.callback([&chosen, name] {
-      chosen = [name]() -> int {
-        throw BadInput(std::string(name) + ": reserved, not supported yet");
-      };
-    });
-  }
-}
-
 int run(int argc, char** argv) {
   CLI::App program("Judges attention outputs against a certified truth and a declared contract.",
                    "ringproof");
@@ -48,9 +33,10 @@ int run(int argc, char** argv) {
   add_truth(program, chosen);
   add_explain(program, chosen);
   add_fit(program, chosen);
+  add_audit(program, chosen);
   add_contracts(program, chosen);
+  add_gen(program, chosen);
   add_suite(program, chosen);
-  add_reserved(program, chosen);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& help) {
