@@ -75,7 +75,8 @@ class Workshop:
         self.compiler = os.environ.get("CXX") or quick or "c++"
         self.suite = build / "bin/ringproof-suite"
         self.library = build / "oracle/case/libringproof_case.a"
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ringproof-mutants-"))
+        self.held = tempfile.TemporaryDirectory(prefix="ringproof-mutants-")  # gone with the object
+        self.folder = pathlib.Path(self.held.name)
         (self.folder / "main.cpp").write_text(MAIN, encoding="utf-8")
         common = "".join(f"#include <{name}>\n" for name in HEADERS.split())
         common += '#include "oracle/case/dtype.hpp"\n#include "oracle/ringproof.h"\n'
