@@ -1,5 +1,5 @@
-// `ringproof explain CASE`: the verdict, which known mistakes explain a refused answer, and where it
-// is refused if none does; with --svg a picture of the errors.
+// `ringproof explain CASE`: the verdict, which known mistakes explain a refused answer, and where
+// it is refused if none does; with --svg a picture of the errors.
 #include <fmt/format.h>
 
 #include <fstream>

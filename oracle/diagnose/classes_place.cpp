@@ -12,7 +12,7 @@ namespace {
 void map(Families& families, const char* id, std::string words, bool out, bool lse,
          const std::function<Row(const Row&)>& from, const char* also = "") {
   Family family;
-  const auto same = [](const Row& row) { return row; };
+  const std::function<Row(const Row&)> same = [](const Row& row) { return row; };
   family.setting.out_from = out ? from : same;
   family.setting.lse_from = lse ? from : same;
   family.mutants.push_back({id, std::move(words), also, {}});

@@ -33,7 +33,7 @@ class Search {
   /// True if the contract accepts these answers (all, if `only` is empty), with power.
   bool accepts(const std::string& contract, const std::vector<AnswerKind>& only) {
     std::string key = contract;
-    for (const AnswerKind kind : only) key += " " + std::string(name(kind));
+    for (const AnswerKind kind : only) key.append(" ").append(name(kind));
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
     return known_[key] = judge(contract, only);

@@ -1,4 +1,4 @@
-// The query rows that a report is about, so that what is said about an answer is about the same rows.
+// The query rows that a report is about: what is said about an answer is about the same rows.
 #pragma once
 
 #include "oracle/judge/check.hpp"

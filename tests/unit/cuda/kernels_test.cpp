@@ -176,8 +176,8 @@ TEST_CASE("what no query sees may be NaN or infinite and changes no bit of any s
     const test::DeviceCase device(description, element);
     reference::Trace trace;
     reference::Problem<float> problem = device.problem();
-    // The last key is seen by the last query alone, and lies in one tile with keys that all see: the
-    // other rows must stay as they are.
+    // The last key is seen by the last query alone, and lies in one tile with keys that all see:
+    // the other rows must stay as they are.
     std::vector<float> k(problem.k.data.begin(), problem.k.data.end());
     std::vector<float> v(problem.v.data.begin(), problem.v.data.end());
     const auto clean = cuda::ring_attention(problem, element, kernel, {}, trace);
