@@ -132,7 +132,7 @@ std::string wrapped(const std::string& head, const std::string& words) {
       text += line + "\n";
       line = "   ";
     }
-    line += " " + words.substr(first, last - first);
+    line.append(" ").append(words, first, last - first);
     first = last + 1;
   }
   return text + line + "\n";
@@ -183,7 +183,8 @@ std::string audit_table(const AuditOptions& options) {
       first.forms_per_class = 3;  // dq, dk and dv of zero are three
       audit_gradients(backward, contract, rule, first, report);
     }
-    table += (table.empty() ? "" : "\n") + entry(rule, report);
+    if (!table.empty()) table.push_back('\n');
+    table += entry(rule, report);
   }
   return table;
 }

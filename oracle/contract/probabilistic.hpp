@@ -2,7 +2,7 @@
 // casts of P round as if at random. A violation is evidence under that model and never a proof, so
 // it makes a verdict SUSPECT; the deterministic bounds of bound.hpp stay what they are.
 // Listed roundings: the casts of P, and in the aggregate test the roundings of the output. All
-// others stay adversarial. Not modelled: accumulations (39a) and gradients (41).
+// others stay adversarial. Not modelled: accumulations and gradients.
 #pragma once
 
 #include <cstdint>

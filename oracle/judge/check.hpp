@@ -31,7 +31,7 @@ struct CheckOptions {
   std::uint64_t seed = 0;
   std::optional<double> power;  // a gain error of at most this must be detectable
   unsigned bits = 0;            // interval arithmetic of so many binary digits for every row
-  bool probabilistic = false;   // also the level of docs/contract.md, section 9
+  bool probabilistic = false;   // also the level of docs/contract.md, section 15
   WalkOptions walk;
 };
 

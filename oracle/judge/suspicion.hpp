@@ -1,4 +1,4 @@
-// The probabilistic level of docs/contract.md, section 9: elements beyond e_prob (39), and the
+// The probabilistic level of docs/contract.md, section 15: elements beyond e_prob (39), and the
 // aggregate test (40) that sees a bias which no single element shows. What it finds makes a verdict
 // SUSPECT, never FAIL. Bounds: oracle/contract/probabilistic.hpp.
 #pragma once
@@ -30,7 +30,7 @@ void add_suspicion(const SuspicionRules&, const Problem&, const RowTruth&, const
 
 /// The bound of |lean| in (40).
 double lean_bound(const Suspicion&, double lambda);
-/// Precondition (c) of section 9 fails for the rows as a whole.
+/// Precondition (c) of section 15 fails for the rows as a whole.
 bool model_refuted(const Suspicion&);
 
 }  // namespace ringproof::oracle
