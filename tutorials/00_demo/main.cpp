@@ -98,7 +98,7 @@ int main(int argc, char** argv) try {
   if (part.empty()) {
     fmt::print(
         "Read next: docs/math.md for why it works, reference/ring.hpp for the loop itself,\n"
-        "docs/verdicts.md for what the words mean, README.md for your own kernel.\n");
+        "docs/verdicts.md for what the words mean, docs/your-kernel.md for your own kernel.\n");
   }
   return as_expected ? 0 : 1;
 } catch (const std::exception& error) {
