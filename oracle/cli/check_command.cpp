@@ -48,7 +48,7 @@ CaseOutcome check_one(const Arguments& arguments, const std::vector<std::string>
 }
 
 int run(const Arguments& arguments) {
-  const ReportFiles reports(arguments.report);
+  const ReportFiles reports(arguments.report, arguments.from);
   const CheckOptions options = arguments.options();
   std::vector<CaseOutcome> outcomes;
   std::vector<Verdict> verdicts;

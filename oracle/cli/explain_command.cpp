@@ -8,6 +8,7 @@
 #include "oracle/case/error.hpp"
 #include "oracle/cli/case_options.hpp"
 #include "oracle/cli/commands.hpp"
+#include "oracle/cli/output_file.hpp"
 #include "oracle/diagnose/locate.hpp"
 #include "oracle/report/diagnosis_text.hpp"
 #include "oracle/report/heat_map.hpp"
@@ -29,6 +30,7 @@ void write_svg(const std::string& path, const ErrorField& field, const std::stri
 }
 
 int run(const Arguments& arguments) {
+  if (!arguments.svg.empty()) require_output(arguments.svg, arguments.from);
   const CheckOptions options = arguments.options();
   const std::vector<std::string> files = arguments.from.only_case("explain");
   const Case input = arguments.from.read(files);

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "oracle/case/error.hpp"
+#include "oracle/cli/output_file.hpp"
 
 namespace ringproof::oracle::cli {
 
@@ -23,7 +24,7 @@ void write_file(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-ReportFiles::ReportFiles(const std::string& words) {
+ReportFiles::ReportFiles(const std::string& words, const CaseArguments& inputs) {
   for (std::size_t first = 0; !words.empty() && first <= words.size();) {
     const std::size_t comma = std::min(words.find(',', first), words.size());
     const std::string one = words.substr(first, comma - first);
@@ -36,6 +37,7 @@ ReportFiles::ReportFiles(const std::string& words) {
     if (format != "json" || sign == std::string::npos || sign + 1 == one.size()) {
       throw BadInput("--report: \"" + one + "\" is not json=FILE");
     }
+    require_output(one.substr(sign + 1), inputs);
     json_.push_back(one.substr(sign + 1));
   }
 }

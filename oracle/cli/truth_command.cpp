@@ -7,6 +7,7 @@
 #include "oracle/case/error.hpp"
 #include "oracle/cli/arguments.hpp"
 #include "oracle/cli/commands.hpp"
+#include "oracle/cli/output_file.hpp"
 #include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/gradient_truth.hpp"
 #include "oracle/judge/truth_tensors.hpp"
@@ -71,6 +72,7 @@ void add_gradients(const Problem& problem, const GradientTensors& gradients, DTy
 }
 
 int run(const Arguments& arguments) {
+  require_output(arguments.output, arguments.from);
   const Case input = arguments.from.read(arguments.from.only_case("truth"));
   const Problem& problem = input.problem;
   const DType type = answer_type(arguments, input);
