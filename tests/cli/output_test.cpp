@@ -1,0 +1,31 @@
+// Where the program may write.
+#include <string>
+
+#include "tests/cli/program.hpp"
+#include "tests/unit/judge/gradient_case.hpp"
+
+using namespace ringproof::oracle;
+using namespace ringproof::test;
+
+TEST_CASE("no command writes over its input, or over what is no plain file") {
+  const TemporaryFolder folder;
+  CaseBuilder builder = random_case(DType::f32);
+  builder.spec = R"({"version": 1, "contract": "fp32"})";
+  answer(builder, DType::f32);
+  const std::string good = folder.write("good.safetensors", builder.file());
+  set_value(builder, "out", 4, 7);
+  const std::string bad = folder.write("bad.safetensors", builder.file());
+  const std::string before = text_of_file(bad);
+  for (const std::string& arguments :
+       {"truth " + bad + " -o " + bad, "check " + bad + " --report json=" + bad,
+        "explain " + bad + " --svg " + bad,
+        "check " + good + " --problem " + bad + " --report json=" + bad}) {
+    const Run run = run_ringproof(arguments);
+    CHECK(run.code == 2);
+    CHECK(contains(run.err, "is an input"));
+    CHECK(text_of_file(bad) == before);
+  }
+  const Run device = run_ringproof("check " + good + " --report json=/dev/null");
+  CHECK(device.code == 2);
+  CHECK(contains(device.err, "is not a regular file"));
+}
