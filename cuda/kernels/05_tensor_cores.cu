@@ -13,8 +13,9 @@ struct Memory {
   TileFacts facts;
 };
 
+// Two blocks a processor: left to itself, ptxas makes room for four and spills at width 32.
 template <int W, class Element>
-__global__ void __launch_bounds__(kMatrixThreads) tensor_cores(BlockArguments<Element> block) {
+__global__ void __launch_bounds__(kMatrixThreads, 2) tensor_cores(BlockArguments<Element> block) {
   RINGPROOF_DYNAMIC_SHARED(bytes);
   Memory<W, Element>& memory = *reinterpret_cast<Memory<W, Element>*>(bytes);
   const Place place = place_of_thread();
