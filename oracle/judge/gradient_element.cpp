@@ -33,17 +33,7 @@ void add_gradient_element(const Row& row, std::int64_t column, double answer,
     ++tally.unbounded;
     return;
   }
-  Element element{.row = row,
-                  .column = column,
-                  .answer = answer,
-                  .exact = exact.hi,
-                  .accepted = {},
-                  .error_over_bound = error_over_bound(answer, exact, bound, rule),
-                  .decision = accept(answer, exact, bound, rule)};
-  const bool shown = !tally.worst_element || element.decision != Decision::pass ||
-                     element.error_over_bound > tally.worst_element->error_over_bound;
-  if (shown) element.accepted = wide_box(exact, bound, rule);
-  tally.add(element);
+  tally.judge(row, column, answer, exact, bound, rule);
   // Where the ball holds zero, zeros and twice the truth may be the truth.
   if (std::abs(exact.hi) <= std::abs(exact.lo) + exact.radius) return;
   const double magnitude = std::abs(exact.hi), error = bound + std::abs(exact.lo) + exact.radius;

@@ -31,26 +31,6 @@ Element exact_element(const RowTruth& row, std::int64_t column, double answer, d
           .decision = right ? Decision::pass : Decision::fail};
 }
 
-Element judged_element(const RowTruth& row, std::int64_t column, double answer,
-                       const Certified& exact, double bound, const OutputRule& rule) {
-  return {.row = {row.b, row.h, row.i},
-          .column = column,
-          .answer = answer,
-          .exact = exact.hi,
-          .accepted = {},
-          .error_over_bound = error_over_bound(answer, exact, bound, rule),
-          .decision = accept(answer, exact, bound, rule)};
-}
-
-/// The box is only worth computing for an element that becomes the worst one so far.
-void add_with_box(TensorTally& tally, Element element, const Certified& exact, double bound,
-                  const OutputRule& rule) {
-  const bool shown = !tally.worst_element || element.decision != Decision::pass ||
-                     element.error_over_bound > tally.worst_element->error_over_bound;
-  if (shown) element.accepted = wide_box(exact, bound, rule);
-  tally.add(element);
-}
-
 }  // namespace
 
 OutputRule output_rule(const Contract& contract, DType judged) {
@@ -203,8 +183,7 @@ void RowJudge::judge_out(const RowTruth& row, Tally& tally) const {
     }
     const auto column = static_cast<std::int64_t>(c);
     const double answer = rules_.out->at(row.b, row.h, row.i, column);
-    add_with_box(tally.out, judged_element(row, column, answer, row.out[c], bound, rules_.out_rule),
-                 row.out[c], bound, rules_.out_rule);
+    tally.out.judge({row.b, row.h, row.i}, column, answer, row.out[c], bound, rules_.out_rule);
   }
   const RowPower& power = bound_.power;
   tally.out.zeros = {power.zeros_differ, power.zeros_pass, power.functional_refuses_zeros};
@@ -255,8 +234,7 @@ void RowJudge::judge_lse(const RowTruth& row, Tally& tally) const {
   const double reach = std::abs(truth.exact.hi) + truth.bound + truth.exact.radius;
   const OutputRule rule = lse_rule(*rules_.contract, rules_.lse->dtype, reach);
   const double answer = rules_.lse->at(row.b, row.h, row.i, 0);
-  add_with_box(tally.lse, judged_element(row, 0, answer, truth.exact, truth.bound, rule),
-               truth.exact, truth.bound, rule);
+  tally.lse.judge({row.b, row.h, row.i}, 0, answer, truth.exact, truth.bound, rule);
   // Zero and twice the LSE are equally far from it.
   if (truth.exact.hi != 0) {
     const bool passes = std::abs(truth.exact.hi) <= truth.bound;

@@ -6,21 +6,6 @@
 
 namespace ringproof::oracle {
 
-namespace {
-
-Element element_of(const RowTruth& row, std::int64_t column, double answer, const Certified& exact,
-                   double bound, const OutputRule& rule) {
-  return {.row = {row.b, row.h, row.i},
-          .column = column,
-          .answer = answer,
-          .exact = exact.hi,
-          .accepted = {},
-          .error_over_bound = error_over_bound(answer, exact, bound, rule),
-          .decision = accept(answer, exact, bound, rule)};
-}
-
-}  // namespace
-
 void add_suspicion(const SuspicionRules& rules, const Problem& problem, const RowTruth& row,
                    const double* values, std::int64_t stride, const RowBound& bound,
                    const Tensor& out, const OutputRule& rule, Suspicion& suspicion) {
@@ -43,7 +28,8 @@ void add_suspicion(const SuspicionRules& rules, const Problem& problem, const Ro
     const double reach = std::abs(exact.hi) + bound.out[c];
     finite = finite && reach < largest;
     if (std::isfinite(probable.out[c])) {
-      Element element = element_of(row, column, answer, exact, probable.out[c], rule);
+      Element element =
+          judged_element({row.b, row.h, row.i}, column, answer, exact, probable.out[c], rule);
       // Only an element that the deterministic bound accepts is suspect rather than wrong.
       if (element.decision == Decision::fail)
         element.accepted = wide_box(exact, probable.out[c], rule);

@@ -35,6 +35,26 @@ void merge(Vacuity& into, const Vacuity& other) {
 
 }  // namespace
 
+Element judged_element(const Row& row, std::int64_t column, double answer, const Certified& exact,
+                       double bound, const OutputRule& rule) {
+  return {.row = row,
+          .column = column,
+          .answer = answer,
+          .exact = exact.hi,
+          .accepted = {},
+          .error_over_bound = error_over_bound(answer, exact, bound, rule),
+          .decision = accept(answer, exact, bound, rule)};
+}
+
+void TensorTally::judge(const Row& row, std::int64_t column, double answer, const Certified& exact,
+                        double bound, const OutputRule& rule) {
+  Element element = judged_element(row, column, answer, exact, bound, rule);
+  const bool shown = !worst_element || element.decision != Decision::pass ||
+                     element.error_over_bound > worst_element->error_over_bound;
+  if (shown) element.accepted = wide_box(exact, bound, rule);
+  add(element);
+}
+
 void TensorTally::add(const Element& element) {
   ++elements;
   failed += element.decision == Decision::fail;

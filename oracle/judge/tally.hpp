@@ -23,6 +23,10 @@ struct Element {
   Decision decision = Decision::pass;
 };
 
+/// What is decided about an answer; the box stays empty, most elements are never shown.
+Element judged_element(const Row&, std::int64_t column, double answer, const Certified& exact,
+                       double bound, const OutputRule&);
+
 /// The functional test T1F of one row: |sum_c sgn(o_c) (out_c - o_c)| against its bound (26).
 struct Functional {
   Row row;
@@ -60,6 +64,9 @@ struct TensorTally {
 
   void add(const Element&);
   void add(const Functional&);
+  /// Judges an answer and adds it; its box is only computed if it becomes the worst one so far.
+  void judge(const Row&, std::int64_t column, double answer, const Certified& exact, double bound,
+             const OutputRule&);
   void merge(const TensorTally&);
 };
 
