@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "oracle/audit/low_precision.hpp"
+#include "oracle/diagnose/catalogue.hpp"
 #include "oracle/diagnose/expected_rows.hpp"
-#include "oracle/generate/catalogue.hpp"
 #include "oracle/generate/certified_kills.hpp"
 
 namespace ringproof::oracle {

@@ -142,7 +142,7 @@ void add_pairs(Mutants& mutants, const char* id, const std::string& words,
 void add_tiles(const Subject& subject, Mutants& mutants) {
   const std::int64_t queries = subject.problem().queries, keys = subject.problem().keys;
   for (const std::int64_t size : {8, 16, 24, 32, 48, 64, 96, 128, 256, 512}) {
-    const std::string of = " (tiles of " + std::to_string(size) + ")";
+    const std::string of = tiles_of(size);
     const auto lines = [&](const char* side, std::int64_t count, bool by_key) {
       if (count <= size) return;
       const std::int64_t last = (count - 1) / size;

@@ -9,18 +9,10 @@ namespace ringproof::oracle {
 
 namespace {
 
-std::string tiles_of(std::int64_t size) { return " (tiles of " + std::to_string(size) + ")"; }
-
 /// One tile lost or absorbed twice.
 void add_tiles(const Subject& subject, Families& families) {
-  const std::int64_t keys = subject.problem().keys;
-  constexpr std::int64_t kMostTiles = 320;
-  for (const std::int64_t size : tile_sizes(keys)) {
-    const std::int64_t tiles = (keys + size - 1) / size;
-    if (tiles > kMostTiles) continue;
-    Family family;
-    family.setting.part = [size](std::int64_t, std::int64_t, std::int64_t j) { return j / size; };
-    family.setting.parts = tiles;
+  for (auto& [size, family] : tiled_families(subject.problem().keys)) {
+    const std::int64_t tiles = family.setting.parts;
     for (std::int64_t t = tiles - 1; t >= 0; --t) {
       const bool tail = t == tiles - 1;
       const std::string name = "tile " + std::to_string(t) + tiles_of(size);

@@ -158,7 +158,7 @@ void add_diagonal_tiles(const Subject& subject, Families& families) {
   for (const std::int64_t size : tile_sizes(p.keys)) {
     if (size < 2) continue;
     const auto tile = [size](std::int64_t n) { return n >= 0 ? n / size : -1 - (-n - 1) / size; };
-    const std::string of = " (tiles of " + std::to_string(size) + ")";
+    const std::string of = tiles_of(size);
     add(families, "MASK-DROP", "the tile on the diagonal is not masked" + of,
         [tile](HeadChange& c) {
           c.visible = [&q = *c.problem, b = c.b, h = c.h, tile](std::int64_t i, std::int64_t j) {

@@ -93,15 +93,8 @@ void add_merge_rules(Family& family, const std::string& where) {
 }
 
 void add_softmax_classes(const Subject& subject, Families& families) {
-  const std::int64_t keys = subject.problem().keys;
-  constexpr std::int64_t kMostTiles = 320;
-  for (const std::int64_t size : tile_sizes(keys)) {
-    const std::int64_t tiles = (keys + size - 1) / size;
-    if (tiles > kMostTiles) continue;
-    Family family;
-    family.setting.part = [size](std::int64_t, std::int64_t, std::int64_t j) { return j / size; };
-    family.setting.parts = tiles;
-    const std::string where = " (tiles of " + std::to_string(size) + ")";
+  for (auto& [size, family] : tiled_families(subject.problem().keys)) {
+    const std::string where = tiles_of(size);
     add_online_rules(family, where, false);
     add_online_rules(family, " (tiles of " + std::to_string(size) + ", last to first)", true);
     add_merge_rules(family, where);

@@ -13,6 +13,7 @@
 
 #include "oracle/contract/ring_partition.hpp"
 #include "oracle/diagnose/arithmetic.hpp"
+#include "oracle/diagnose/catalogue.hpp"
 #include "oracle/diagnose/comparison.hpp"
 #include "oracle/diagnose/expected_rows.hpp"
 #include "oracle/diagnose/gradient_search.hpp"
@@ -24,20 +25,6 @@ namespace {
 
 /// Rows that are solved together: enough to share what a head costs.
 constexpr std::size_t kRowsTogether = 64;
-
-Families catalogue(const Subject& subject) {
-  Families families;
-  add_mask_classes(subject, families);
-  add_score_classes(subject, families);
-  add_bias_classes(subject, families);
-  add_head_classes(subject, families);
-  add_answer_classes(subject, families);
-  add_place_classes(subject, families);
-  add_key_classes(subject, families);
-  add_ring_classes(subject, families);
-  add_softmax_classes(subject, families);
-  return families;
-}
 
 /// Rows of one head that one rank owns.
 struct RowGroup {
@@ -245,7 +232,7 @@ Diagnosis diagnose(const Case& input, const Contract& contract, const CheckOptio
   const std::int64_t ranks = input.problem.spec.ranks.value_or(contract.partials.count);
   const Subject subject{input, contract, ranks, guessed_gain(report)};
   if (diagnosis.not_evaluated.empty()) {
-    const Families families = catalogue(subject);
+    const Families families = mutant_catalogue(subject);
     const JudgedAnswers answers = judged_answers(input, contract, report);
     FamilySearch search(subject, answers, options.walk.precision);
     search.set_first(worst_elements(report));

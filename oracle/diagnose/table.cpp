@@ -32,6 +32,21 @@ std::vector<std::int64_t> tile_sizes(std::int64_t keys) {
   return sizes;
 }
 
+std::string tiles_of(std::int64_t size) { return " (tiles of " + std::to_string(size) + ")"; }
+
+std::vector<Tiles> tiled_families(std::int64_t keys) {
+  constexpr std::int64_t kMostTiles = 320;
+  std::vector<Tiles> result;
+  for (const std::int64_t size : tile_sizes(keys)) {
+    const std::int64_t tiles = (keys + size - 1) / size;
+    if (tiles > kMostTiles) continue;
+    Family& family = result.emplace_back(Tiles{size, {}}).family;
+    family.setting.part = [size](std::int64_t, std::int64_t, std::int64_t j) { return j / size; };
+    family.setting.parts = tiles;
+  }
+  return result;
+}
+
 std::int64_t Sharing::query_rank(std::int64_t b, std::int64_t i) const {
   const std::int64_t length = std::max(problem->queries, problem->keys);
   // A file that holds one rank's rows has fewer queries than the ring has keys.

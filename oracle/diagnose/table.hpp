@@ -30,6 +30,15 @@ inline std::size_t index(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 /// Tile sizes worth a look: all of them on short rows, the usual ones on long rows.
 std::vector<std::int64_t> tile_sizes(std::int64_t keys);
+/// " (tiles of 64)"
+std::string tiles_of(std::int64_t size);
+/// For every such size that cuts the keys into a moderate number of tiles: the size, and a family
+/// whose parts are the tiles.
+struct Tiles {
+  std::int64_t size;
+  Family family;
+};
+std::vector<Tiles> tiled_families(std::int64_t keys);
 
 /// Who owns what when `ranks` ranks share the rows; the spec's layout, or all of them if it names
 /// none.

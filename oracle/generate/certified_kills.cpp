@@ -8,8 +8,8 @@
 #include <memory>
 #include <tuple>
 
+#include "oracle/diagnose/catalogue.hpp"
 #include "oracle/diagnose/expected_rows.hpp"
-#include "oracle/generate/catalogue.hpp"
 #include "oracle/judge/row_judge.hpp"
 
 namespace ringproof::oracle {

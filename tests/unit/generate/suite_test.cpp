@@ -2,7 +2,7 @@
 #include <set>
 
 #include "oracle/case/sha256.hpp"
-#include "oracle/generate/catalogue.hpp"
+#include "oracle/diagnose/catalogue.hpp"
 #include "oracle/generate/certified_kills.hpp"
 #include "oracle/generate/gradient_kills.hpp"
 #include "oracle/generate/notes.hpp"

@@ -1,5 +1,5 @@
-// All mistakes that are mathematical functions, in the order of oracle/diagnose: the likeliest
-// forms of a class first.
+// All mistakes that are mathematical functions, the likeliest forms of a class first: explain tries
+// them, generated cases are certified against them, and tolerance rules are audited with them.
 #pragma once
 
 #include "oracle/diagnose/mutant.hpp"
