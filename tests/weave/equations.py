@@ -6,12 +6,14 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "style"))
 import cpp_text  # noqa: E402
+import links  # noqa: E402
 
 # Which page the bare numbers in the comments of a folder mean; "NAME.md (7)" names another page.
 PAGE_OF = {
     "reference/": "docs/math.md",
     "mpi/": "docs/math.md",
     "cuda/": "docs/math.md",
+    "tutorials/": "docs/math.md",
     "oracle/truth/": "docs/double_double.md",
     "oracle/contract/": "docs/contract.md",
     "oracle/judge/": "docs/contract.md",
@@ -22,6 +24,7 @@ NUMBER = r"\((\d{1,2}[a-z]?)\)"
 # A number counts as an equation if it stands alone in parentheses, after a word or another number.
 CITED = re.compile(rf"(?<![\w\]]){NUMBER}")
 NAMED = re.compile(rf"\b(\w+\.md)\)?[,:]? (?:equation )?((?:{NUMBER}[ ,-]*(?:and |to )?)+)")
+NAMED_BEHIND = re.compile(rf"((?:{NUMBER}[ ,-]*(?:and |to )?)+)of \[?`?(?:docs/)?(\w+\.md)")
 TAGGED = re.compile(r"\\tag\{(\d{1,2}[a-z]?)\}")
 AT_END = re.compile(rf"{NUMBER}\**\s*[`|]?\s*$", re.M)
 SOURCES = ("*.hpp", "*.cpp", "*.h", "*.c", "*.cu", "*.cuh")
@@ -38,10 +41,11 @@ def defined(page):
 def citations(folder, comment):
     """Yields (page, number) for the equations that one comment line cites."""
     named = []
-    for match in NAMED.finditer(comment):
-        named.append(match.span())
-        for number in re.findall(NUMBER, match[2]):
-            yield "docs/" + match[1], number
+    for pattern, numbers, page in ((NAMED, 2, 1), (NAMED_BEHIND, 1, 3)):
+        for match in pattern.finditer(comment):
+            named.append(match.span())
+            for number in re.findall(NUMBER, match[numbers]):
+                yield "docs/" + match[page], number
     for match in CITED.finditer(comment):
         inside = any(begin <= match.start() < end for begin, end in named)
         if not inside and PAGE_OF.get(folder):
@@ -70,8 +74,9 @@ def check(root):
                         if what := problem(page, number):
                             yield str(path.relative_to(root)), line, what
     for path in sorted((root / "docs").rglob("*.md")) + sorted((root / "tutorials").rglob("*.md")):
-        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            for match in NAMED.finditer(text):
-                for number in re.findall(NUMBER, match[2]):
-                    if what := problem("docs/" + match[1], number):
-                        yield str(path.relative_to(root)), line, what
+        # In the tutorials a bare number means an equation, too; elsewhere its page must be named.
+        folder = "tutorials/" if path.is_relative_to(root / "tutorials") else None
+        for line, text in links.prose(path.read_text(encoding="utf-8").splitlines()):
+            for page, number in citations(folder, text):
+                if what := problem(page, number):
+                    yield str(path.relative_to(root)), line, what

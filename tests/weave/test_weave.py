@@ -47,6 +47,19 @@ That is [the step](#what-a-step-does).
 See [math](docs/math.md) and `reference/step.hpp`.
 """
 ANSWER = "#!/bin/sh\necho $(($1 * $2))\n"
+DRAW = "#!/bin/sh\necho '<svg>'\necho '</svg>'\n"
+LESSON = """# A lesson
+
+<!-- output: answer 21 20 -->
+```
+420
+```
+
+By (2) there are 420 pairs.
+
+<!-- figure: draw -->
+![A square](square.svg)
+"""
 
 
 class WeaveCase(unittest.TestCase):
@@ -55,10 +68,13 @@ class WeaveCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name).resolve()
         for path, text in {"reference/step.hpp": SOURCE, "docs/math.md": MATH, "page.md": PAGE,
+                           "tutorials/lesson.md": LESSON, "tutorials/square.svg": "<svg>\n</svg>\n",
+                           "tutorials/lesson.cpp": "// (1)\n", "bin/draw": DRAW,
                            "bin/answer": ANSWER, "run": "./run help\n"}.items():
             (self.root / path).parent.mkdir(exist_ok=True)
             (self.root / path).write_text(text, encoding="utf-8")
-        (self.root / "bin/answer").chmod(stat.S_IRWXU)
+        for program in ("answer", "draw"):
+            (self.root / "bin" / program).chmod(stat.S_IRWXU)
 
     def edit(self, path, old, new):
         text = (self.root / path).read_text(encoding="utf-8")
@@ -67,7 +83,7 @@ class WeaveCase(unittest.TestCase):
 
     def problems(self, fix=False):
         originals = weave.Originals(self.root, self.root / "bin")
-        pages = ["page.md", "docs/math.md"]
+        pages = ["page.md", "docs/math.md", "tutorials/lesson.md"]
         return [what for _, _, what in weave.weave(self.root, pages, originals, fix)]
 
     def expect(self, path, old, new, *words):
@@ -102,7 +118,7 @@ class WeaveCase(unittest.TestCase):
     def test_a_program_that_fails(self):
         self.edit("bin/answer", "echo", "exit 2; echo")
         self.assertTrue(all("exited 2" in what for what in self.problems()))
-        self.assertEqual(len(self.problems()), 2)
+        self.assertEqual(len(self.problems()), 3)
 
     def test_a_dead_link(self):
         self.expect("page.md", "(docs/math.md)", "(docs/maths.md)", "dead link docs/maths.md")
@@ -124,6 +140,45 @@ class WeaveCase(unittest.TestCase):
 
     def test_a_second_citation_right_behind_the_first(self):
         self.expect("reference/step.hpp", "equation (2)", "equations (2)(3)", "cites (3)")
+
+    def test_an_unknown_equation_cited_by_a_tutorial(self):
+        self.expect("tutorials/lesson.md", "By (2)", "By (3)", "cites (3)")
+
+    def test_an_unknown_equation_cited_by_the_program_of_a_tutorial(self):
+        self.expect("tutorials/lesson.cpp", "(1)", "(7)", "cites (7)")
+
+    def test_an_equation_of_a_page_named_behind_it(self):
+        self.edit("docs/math.md", "(3)", "")
+        self.edit("tutorials/lesson.md", "By (2)", "By (1) and (9) of [math.md](../docs/math.md)")
+        self.assertEqual(self.problems(), ["cites (9), but docs/math.md has no such equation"])
+
+    def test_a_changed_figure(self):
+        self.expect("tutorials/square.svg", "<svg>", "<svg >", "square.svg differs from figure")
+
+    def test_a_missing_figure(self):
+        (self.root / "tutorials/square.svg").unlink()
+        self.assertEqual(len(self.problems()), 2)  # the link is dead as well
+
+    def test_a_figure_without_a_description(self):
+        self.expect("tutorials/lesson.md", "![A square]", "![]", "without an image")
+
+    def test_a_program_that_draws_otherwise(self):
+        self.expect("bin/draw", "</svg>", "<g/></svg>", "differs from figure")
+
+    def test_a_changed_digit_in_a_sentence_of_a_tutorial(self):
+        self.expect("tutorials/lesson.md", "are 420 pairs", "are 421 pairs", "no woven block")
+
+    def test_a_result_that_no_program_of_the_tutorial_prints(self):
+        self.expect("tutorials/lesson.md", "are 420 pairs", "are 420 pairs, 0.5 each", "0.5 stands")
+
+    def test_lines_of_the_document_are_no_results(self):
+        self.edit("tutorials/lesson.md", "are 420 pairs", "are 420 pairs (lines 101 and 116)")
+        self.assertEqual(self.problems(), [])
+
+    def test_fix_draws_the_figure_anew(self):
+        self.edit("tutorials/square.svg", "<svg>", "<svg >")
+        self.problems(fix=True)
+        self.assertEqual(self.problems(), [])
 
     def test_an_unmarked_block(self):
         self.expect("page.md", "<!-- code: reference/step.hpp#step -->\n", "", "without directive")

@@ -11,6 +11,7 @@ what needs them. docs/CONTRIBUTING.md explains the directives:
     <!-- output: COMMAND -->         the next fenced block is what the command prints
     <!-- sample: REASON -->          the next fenced block is not checked, and this is why
     <!-- value: COMMAND -->X<!-- /value -->   X is what the command prints, on one line
+    <!-- figure: COMMAND -->         the file of the next image is what the command prints
 """
 
 import argparse
@@ -25,10 +26,13 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "style")]
 import links  # noqa: E402
 import equations  # noqa: E402
+import numbers_in_text  # noqa: E402
 import sources  # noqa: E402
 
 DIRECTIVE = re.compile(r"\s*<!-- (code|output|sample): (.+?) -->\s*$")
 VALUE = re.compile(r"<!-- value: (.+?) -->(.*?)<!-- /value -->")
+FIGURE = re.compile(r"\s*<!-- figure: (.+?) -->\s*$")
+IMAGE = re.compile(r"\s*!\[[^\]]+\]\(([^)\s]+)\)\s*$")
 FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(\S*)[^`]*$")
 # Blocks without a directive: commands to type, plain diagrams, formulas.
 FREE_BLOCKS = {"sh", "text", "math"}
@@ -147,6 +151,32 @@ def weave_values(lines, originals, report):
     return fresh
 
 
+def weave_figures(root, page, lines, originals, report, fix):
+    """Compares the file of each drawn image with what its command prints; `fix` writes it."""
+    prose = list(links.prose(lines))
+    for place, (number, line) in enumerate(prose):
+        directive = FIGURE.match(line)
+        if not directive:
+            continue
+        below = next((text for _, text in prose[place + 1:] if text.strip()), "")
+        image = IMAGE.match(below)
+        if not image:
+            report(number - 1, "a figure's directive without an image that has a description")
+            continue
+        if not originals.run:
+            continue
+        try:
+            drawn = originals.output(directive[1]) + "\n"
+        except Wrong as wrong:
+            report(number - 1, str(wrong))
+            continue
+        target = (root / page).parent / image[1]
+        if not target.is_file() or target.read_text(encoding="utf-8") != drawn:
+            report(number - 1, f"{image[1]} differs from figure: {directive[1]}", fixable=True)
+            if fix:
+                target.write_text(drawn, encoding="utf-8")
+
+
 def pages_of(root):
     """The Markdown files of the project."""
     return [path for path in sources.files(root) if path.endswith(".md")]
@@ -165,6 +195,7 @@ def weave(root, pages, originals, fix=False):
                 found.append((page, line + 1, what))
         try:
             fresh = weave_values(weave_blocks(lines, originals, report), originals, report)
+            weave_figures(root, page, lines, originals, report, fix)
         except Wrong as wrong:
             report(0, str(wrong))
             fresh = lines
@@ -172,6 +203,7 @@ def weave(root, pages, originals, fix=False):
             (root / page).write_text("\n".join(fresh) + "\n", encoding="utf-8")
         problems += found
         problems += [(page, n, what) for n, what in links.check(root, page, lines)]
+        problems += [(page, n, what) for n, what in numbers_in_text.check(page, fresh)]
     return problems + list(equations.check(root))
 
 
