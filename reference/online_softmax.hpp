@@ -83,6 +83,7 @@ void absorb_sink(RowState<Real>& state, const Real& sink) {
 
 /// Joins the states of two disjoint sets of keys. Tiles inside a rank and blocks between ranks are
 /// joined by this same function (8): the ring is flash attention one level up (C16).
+// [merge]
 template <class Real>
 RowState<Real> merge(const RowState<Real>& a, const RowState<Real>& b) {
   RowState<Real> joined(static_cast<Index>(a.o.size()));
@@ -94,6 +95,7 @@ RowState<Real> merge(const RowState<Real>& a, const RowState<Real>& b) {
   for (std::size_t c = 0; c < a.o.size(); ++c) joined.o[c] = alpha * a.o[c] + beta * b.o[c];
   return joined;
 }
+// [/merge]
 
 /// Has the row seen anything? Whatever it saw, the key of the largest score has weight 1.
 template <class Real>
