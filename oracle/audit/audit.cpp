@@ -66,7 +66,7 @@ class Auditor {
   }
 
  private:
-  std::vector<Finding> catalogue_findings() {
+  std::vector<RuleFinding> catalogue_findings() {
     Families families = mutant_catalogue(subject_);
     const WantsForm wants = first_forms(options_.forms_per_class);
     for (Family& family : families) {
@@ -75,7 +75,7 @@ class Auditor {
                                    [&](const Mutant& m) { return !wants(m.id, m.words); }),
                     mutants.end());
     }
-    std::vector<std::vector<Finding>> found(families.size());
+    std::vector<std::vector<RuleFinding>> found(families.size());
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
     std::exception_ptr failure;
@@ -102,8 +102,9 @@ class Auditor {
       work();
     }
     if (failure) std::rethrow_exception(failure);
-    std::vector<Finding> all;
-    for (const std::vector<Finding>& some : found) all.insert(all.end(), some.begin(), some.end());
+    std::vector<RuleFinding> all;
+    for (const std::vector<RuleFinding>& some : found)
+      all.insert(all.end(), some.begin(), some.end());
     return all;
   }
 
@@ -214,8 +215,8 @@ class Auditor {
     return true;
   }
 
-  Finding judged(const std::string& id, const std::string& words, const Answer& answer) const {
-    Finding finding{id, words, 0, true, {}};
+  RuleFinding judged(const std::string& id, const std::string& words, const Answer& answer) const {
+    RuleFinding finding{id, words, 0, true, {}};
     for (const auto& [kind, comparisons] : rule_.compares) {
       const bool lse = kind == AnswerKind::lse;
       if (!lse && kind != AnswerKind::out) continue;  // gradients: gradient_audit.cpp

@@ -18,7 +18,7 @@
 namespace ringproof::oracle {
 
 /// What the rule says of one wrong answer.
-struct Finding {
+struct RuleFinding {
   std::string id, words;
   double ratio = 0;        // measured over allowed, the largest of all conditions
   bool accepted = false;   // ratio at most 1
@@ -28,9 +28,9 @@ struct Finding {
 struct AuditReport {
   std::string rule;
   std::int64_t rows = 0, rows_total = 0;
-  Finding exact;                  // the exact answer itself, rounded: a sound rule accepts it
-  std::vector<Finding> made_up;   // zeros, mean of V, V[0], 0.9 of the answer
-  std::vector<Finding> findings;  // forms that change an answer, in the order of the catalogue
+  RuleFinding exact;                  // the exact answer itself, rounded: a sound rule accepts it
+  std::vector<RuleFinding> made_up;   // zeros, mean of V, V[0], 0.9 of the answer
+  std::vector<RuleFinding> findings;  // forms that change an answer, in the order of the catalogue
 };
 
 struct AuditOptions {

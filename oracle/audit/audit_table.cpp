@@ -25,7 +25,7 @@ struct ByClass {
 
 std::map<std::string, ByClass> by_class(const AuditReport& report) {
   std::map<std::string, ByClass> classes;
-  for (const Finding& finding : report.findings) {
+  for (const RuleFinding& finding : report.findings) {
     ByClass& one = classes[finding.id];
     ++one.forms;
     one.accepted += finding.accepted;
@@ -98,17 +98,17 @@ std::string to_text(const AuditReport& report) {
   std::string text = report.rule + ": " + std::to_string(report.rows) + " of " +
                      std::to_string(report.rows_total) +
                      " rows; the ratio is measured over allowed\n";
-  const auto line = [&](const Finding& finding) {
+  const auto line = [&](const RuleFinding& finding) {
     text += std::string("  ") + (finding.accepted ? "accepts " : "refuses ") + finding.words +
             ": ratio " + number(finding.ratio) + "\n";
   };
   line(report.exact);
-  for (const Finding& finding : report.made_up) line(finding);
+  for (const RuleFinding& finding : report.made_up) line(finding);
   for (const auto& [id, one] : by_class(report)) {
     text += "  " + id + ": accepts " + std::to_string(one.accepted) + " of " +
             std::to_string(one.forms) + " forms, smallest ratio " + number(one.least) + "\n";
   }
-  for (const Finding& finding : report.findings) {
+  for (const RuleFinding& finding : report.findings) {
     if (finding.accepted)
       text +=
           "    " + finding.id + ": " + finding.words + ": ratio " + number(finding.ratio) + "\n";
@@ -149,7 +149,7 @@ std::string entry(const Rule& rule, const AuditReport& report) {
     }
     if (one.accepted == 0) to += " (" + number(one.least) + ")";
   }
-  for (const Finding& one : report.made_up) {
+  for (const RuleFinding& one : report.made_up) {
     made_up +=
         (made_up.empty() ? "" : ", ") + one.words + (one.accepted ? ": accepted" : ": refused");
     made_up += " (" + number(one.ratio) + ")";

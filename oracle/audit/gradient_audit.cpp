@@ -23,7 +23,7 @@ void audit_gradients(const Case& input, const Contract& contract, const Rule& ru
   const GradientBalls truth =
       gradient_balls(input.problem, Upstream{input.dout, input.dlse, {}}, contract);
   const auto ratio = [&](AnswerKind kind, const std::vector<GradientBall>& right,
-                         const std::vector<GradientBall>* wrong, Finding& finding) {
+                         const std::vector<GradientBall>* wrong, RuleFinding& finding) {
     const auto place = rule.compares.find(kind);
     if (wrong == nullptr || place == rule.compares.end()) return;
     const std::vector<double> exact = numbers(right, DType::f64);
@@ -42,7 +42,7 @@ void audit_gradients(const Case& input, const Contract& contract, const Rule& ru
         const bool same_upstream = wrong.dq != nullptr && numbers(*wrong.dq, contract.out.dtype) ==
                                                               numbers(truth.dq, contract.out.dtype);
         if (same_upstream) return;  // dout is ones, or there is no dlse: no mistake here
-        Finding finding{id, words, 0, true, {}};
+        RuleFinding finding{id, words, 0, true, {}};
         ratio(AnswerKind::dq, truth.dq, wrong.dq, finding);
         ratio(AnswerKind::dk, truth.dk, wrong.dk, finding);
         ratio(AnswerKind::dv, truth.dv, wrong.dv, finding);

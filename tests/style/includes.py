@@ -16,6 +16,7 @@ LIBRARIES = [
     ("highway", r"hwy/.*"),
     ("json", r"nlohmann/.*"),
     ("cli11", r"CLI/.*"),
+    ("nanobind", r"nanobind/.*"),
     ("fmt", r"fmt/.*"),
     ("mpi", r"(?:smpi/s)?mpi\.h"),
     ("cuda", r"cuda.*|nccl\.h|mma\.h|cooperative_groups.*"),
@@ -48,6 +49,7 @@ ALLOWED = {
     "cuda/main.cpp": TOOLS | {"std", "cuda", "reference/", "oracle/case/"},
     "oracle/": JUDGE | {"oracle/"},
     **{f"oracle/{room}/": JUDGE | rooms_up_to(room) for room in ROOMS},
+    "oracle/python/": JUDGE | {"oracle/", "nanobind"},
     "oracle/cli/": JUDGE | {"oracle/", "cli11", "fmt"},
     "oracle/report/": JUDGE | {"oracle/", "cli11", "fmt"},
     "tests/": None,      # everything

@@ -28,9 +28,9 @@ AuditReport audit_of(const Rule& rule) {
   return audit(problem, read_contract("bf16-flash", inputs.recipe.spec), rule, options);
 }
 
-const Finding& find(const AuditReport& report, const std::string& id) {
+const RuleFinding& find(const AuditReport& report, const std::string& id) {
   const auto place = std::find_if(report.findings.begin(), report.findings.end(),
-                                  [&](const Finding& one) { return one.id == id; });
+                                  [&](const RuleFinding& one) { return one.id == id; });
   REQUIRE(place != report.findings.end());
   return *place;
 }
@@ -41,8 +41,8 @@ TEST_CASE("a loose rule accepts zeros, the mean of V and a gain") {
   const AuditReport report = audit_of(rule_of(R"({"out": [{"kind": "close", "atol": 8}]})"));
   CHECK(report.exact.accepted);
   REQUIRE(report.made_up.size() == 4);
-  for (const Finding& one : report.made_up) CHECK(one.accepted);
-  for (const Finding& one : report.findings) {
+  for (const RuleFinding& one : report.made_up) CHECK(one.accepted);
+  for (const RuleFinding& one : report.findings) {
     INFO(one.id << ": " << one.words);
     CHECK((one.accepted || std::isinf(one.ratio)));  // NaN is refused by every rule
   }
@@ -52,7 +52,7 @@ TEST_CASE("a tight rule refuses what is made up, and the mask that is dropped") 
   const AuditReport report =
       audit_of(rule_of(R"({"out": [{"kind": "close", "atol": 1e-5, "rtol": 0.016}]})"));
   CHECK(report.exact.accepted);
-  for (const Finding& one : report.made_up) CHECK(!one.accepted);
+  for (const RuleFinding& one : report.made_up) CHECK(!one.accepted);
   CHECK(!find(report, "MASK-DROP").accepted);
   CHECK(find(report, "MASK-DROP").refused_by == "out");
 }
