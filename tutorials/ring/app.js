@@ -178,6 +178,7 @@ function showTrace(text, name) {
 
 async function readFile(file) {
   if (file) showTrace(await file.text(), file.name);
+  $("file").value = "";  // the same file, written anew, can be chosen again
 }
 
 function usePreset(n) {

@@ -48,14 +48,17 @@ function readEvents(text) {
 
 /**
  * Forward or backward? Both passes post blocks and wait for them, each at most once a step. So a
- * rank's second event of one kind in one step is the backward pass's.
+ * rank's second event of one kind in one step is the backward pass's. (Gradients may go home
+ * straight, so that two of different blocks reach a rank in one step.)
  */
 function splitPasses(events) {
   const seen = new Map();
   const passes = [[], []];
   for (const event of events) {
-    const key = `${event.rank} ${event.step} ${event.action}`;
-    const times = (seen.get(key) ?? 0) + (GRADIENT_ACTIONS.includes(event.action) ? 2 : 1);
+    const gradient = GRADIENT_ACTIONS.includes(event.action);
+    const block = gradient ? event.block : "";
+    const key = `${event.rank} ${event.step} ${event.action} ${block}`;
+    const times = (seen.get(key) ?? 0) + (gradient ? 2 : 1);
     if (times > 2 || (times > 1 && event.action === "compute")) {
       throw new Error(`line ${event.line}: rank ${event.rank} does "${
           event.action}" twice in step ${event.step}`);
