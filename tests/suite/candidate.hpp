@@ -17,9 +17,14 @@
 
 namespace ringproof::suite {
 
+/// How a call ended without an answer that could be read.
+enum class Death { none, ended, hung };
+
 /// The kernel crashed, hung, or gave no answer that could be read: reported, never fatal.
 struct KernelDied : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit KernelDied(const std::string& what, Death how = Death::ended)
+      : std::runtime_error(what), death(how) {}
+  Death death;
 };
 
 /// What a kernel promises beyond its numeric contract; only what is promised is tested.

@@ -120,7 +120,8 @@ int Command::wait_for(int process) {
     }
     if (Clock::now() > end) {
       end_group(process);
-      throw KernelDied("the command did not end within " + std::to_string(limit_.count()) + " ms");
+      throw KernelDied("the command did not end within " + std::to_string(limit_.count()) + " ms",
+                       Death::hung);
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::microseconds(10000));

@@ -167,7 +167,8 @@ int Library::run(const ringproof_problem* problem, ringproof_answer* answer) {
       continue;
     }
     stop();
-    throw KernelDied("the kernel did not return within " + std::to_string(limit_.count()) + " ms");
+    throw KernelDied("the kernel did not return within " + std::to_string(limit_.count()) + " ms",
+                     Death::hung);
   }
   int result = 0;
   if (!read_all(from_kernel_, &result, sizeof result)) report_death();

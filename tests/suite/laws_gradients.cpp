@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/suite/law.hpp"
+#include "tests/suite/loss.hpp"
 
 namespace ringproof::suite {
 namespace {
@@ -148,6 +149,35 @@ void delta(Trial& trial, const Description& d) {
   trial.judged(draft);
 }
 
+/// Every gradient is the finite difference of the exact loss. The difference is an interval; its
+/// number nearest to the kernel's gradient lies between that and the exact one, so the judge, if it
+/// accepts the kernel's, accepts it as well, or its own formulas are wrong in the kernel's way.
+void differences(Trial& trial, const Description& d) {
+  Draft draft = asked(trial, d);
+  drop_low_digits(draft);
+  const Answer answer = trial.judged(draft);
+  Answer nearest = answer;
+  Loss loss(draft);
+  for (const std::string& name : kGradients) {
+    std::vector<double>& numbers = nearest[name];
+    for (std::size_t n = 0; n < numbers.size(); ++n) {
+      const Slope slope = loss.slope(name.substr(1), n);
+      numbers[n] = std::clamp(numbers[n], slope.low, slope.high);
+    }
+  }
+  try {
+    trial.judge(draft, nearest);
+  } catch (Failure& failure) {
+    throw Failure{"finite differences of the exact loss: " + failure.what, draft, answer};
+  }
+}
+
+void small(Description& d) {
+  d.batches = d.kv_heads = 1, d.group = std::min(d.group, 2);
+  d.queries = std::min(d.queries, 3), d.keys = std::min(d.keys, 5);
+  d.head_dim = d.value_dim = 0;
+}
+
 void ring(Description& d) { d.ranks = std::max(d.ranks, 2), d.ring = std::max(d.ring, 1); }
 
 constexpr Features kBackward{Feature::gradients};
@@ -173,6 +203,8 @@ constexpr Law kLaws[] = {
      unseen_keys},
     {"gradients-delta", "D is the row's own, also where parts weigh differently", kBackward, plain,
      delta},
+    {"gradients-differences", "gradients are finite differences of the exact loss", kBackward,
+     small, differences},
     {"gradients-grouped",
      "dk and dv sum over the query heads of their group",
      {Feature::gradients, Feature::grouped_heads},

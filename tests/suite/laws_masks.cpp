@@ -1,4 +1,5 @@
 // What is invisible does not exist: neither its bits nor its place may show in the answer.
+#include <algorithm>
 #include <cmath>
 
 #include "oracle/case/assemble.hpp"
@@ -46,8 +47,7 @@ Draft poisoned(const Draft& from, const std::vector<bool>& unseen, double poison
 }
 
 /// NaN, infinity and 1e30 where nobody looks change no bit.
-void poison(Trial& trial, const Description& d) {
-  const Draft draft = trial.draw(d);
+void poison(Trial& trial, const Draft& draft) {
   const std::vector<bool> unseen = unseen_keys(draft);
   const Answer clean = trial.judged(draft);
   for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL, 1e30}) {
@@ -59,6 +59,15 @@ void poison(Trial& trial, const Description& d) {
       trial.same_bits(bad, answer, clean, "an invisible key or value showed");
     }
   }
+}
+
+void poison(Trial& trial, const Description& d) { poison(trial, trial.draw(d)); }
+
+/// The same with a third of the keys behind the mask.
+void poison_behind_mask(Trial& trial, const Description& d) {
+  Draft draft = trial.draw(d);
+  hide_keys(draft, [](Index j) { return j % 3 != 1; });
+  poison(trial, draft);
 }
 
 /// The same at lengths where whole blocks are padding.
@@ -154,8 +163,8 @@ constexpr Law kLaws[] = {
     {"poison-mask",
      "the same behind a mask",
      {Feature::mask},
-     [](Description& d) { plain(d), d.mask = 1 + d.at % 4; },
-     poison},
+     [](Description& d) { plain(d), d.mask = 1 + d.at % 4, d.keys = std::max(d.keys, 2); },
+     poison_behind_mask},
     {"poison-causal",
      "the same behind the diagonal",
      {Feature::causal_top_left, Feature::cross},

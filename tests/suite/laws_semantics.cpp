@@ -51,6 +51,28 @@ void bias_shapes(Trial& trial, const Description& d) {
   }
 }
 
+/// Grouped heads, and the same keys and values given to each query head of its own.
+void grouped_and_repeated(Trial& trial, const Description& d) {
+  counted(trial, d);
+  Draft draft = trial.draw(d);
+  count_keys(draft);
+  trial.judged(draft);
+  const Index group = draft.heads / draft.kv_heads;
+  for (const char* name : {"k", "v"}) {
+    Table& table = draft.table(name);
+    const std::ptrdiff_t size = table.shape[2] * table.shape[3];
+    std::vector<double> repeated;
+    for (Index head = 0; head < draft.batches * draft.heads; ++head) {
+      const auto first = table.values.begin() + head / group * size;
+      repeated.insert(repeated.end(), first, first + size);
+    }
+    table.shape[1] = draft.heads;
+    table.values = std::move(repeated);
+  }
+  draft.kv_heads = draft.heads;
+  trial.judged(draft);
+}
+
 void softcap_first(Trial& trial, const Description& d) {
   Draft draft = trial.draw(d);
   hide_keys(draft, [](Index j) { return j % 3 != 1; });
@@ -260,10 +282,10 @@ constexpr Law kLaws[] = {
      [](Description& d) { plain(d), d.value_dim = d.head_dim == 0 ? 1 : d.head_dim - 1; },
      counted},
     {"grouped-heads",
-     "query head h reads KV head h / (H / Hkv)",
+     "query head h reads KV head h / (H / Hkv), as if it had one of its own",
      {Feature::grouped_heads},
      [](Description& d) { plain(d), d.group = 3, d.kv_heads = 2; },
-     counted},
+     grouped_and_repeated},
     {"batches",
      "batches do not see each other",
      {Feature::batches},

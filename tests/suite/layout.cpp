@@ -77,8 +77,9 @@ DType dtype_of(const ringproof_dtype& type) {
 }
 
 bool has_feature_axes(const std::string& name) {
-  return name == "q" || name == "k" || name == "v" || name == "out" || name == "dout" ||
-         name == "dq" || name == "dk" || name == "dv";
+  constexpr std::string_view kNames[] = {"q",  "k",  "v",  "q_scale", "k_scale", "v_scale",
+                                         "dq", "dk", "dv", "out",     "dout"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 bool has_row_axes(const std::string& name) { return name == "lse" || name == "dlse"; }
 

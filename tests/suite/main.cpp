@@ -12,6 +12,7 @@
 #include "oracle/case/mapped_file.hpp"
 #include "tests/suite/candidate_command.hpp"
 #include "tests/suite/candidate_library.hpp"
+#include "tests/suite/cases.hpp"
 #include "tests/suite/interrupt.hpp"
 #include "tests/suite/probe.hpp"
 #include "tests/suite/suite.hpp"
@@ -21,11 +22,13 @@ namespace {
 using namespace ringproof;
 using namespace ringproof::suite;
 
-constexpr int kBadInput = 2, kSkipped = 77, kFailureOfTheSuite = 70;
+constexpr int kBadInput = 2, kFailureOfTheSuite = 70;
+constexpr double kTimeout = 30;  // seconds for one call
 
 struct Arguments {
   std::string library, command, contract, promise = "deterministic", require;
-  double timeout = 30, shrink = 10;
+  std::vector<std::string> cases;
+  double timeout = kTimeout, shrink = 10;
   bool list = false;
   SuiteOptions suite;
 };
@@ -38,7 +41,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->type_name("CMD");
   app.add_option("--contract", arguments.contract, "numeric contract of the kernel")
       ->type_name("C");
-  app.add_option("--only", arguments.suite.only, "laws whose id begins so")->type_name("LAW");
+  app.add_option("--only", arguments.suite.only, "laws whose id begins so")
+      ->delimiter(',')
+      ->type_name("LAW");
   app.add_option("--seed", arguments.suite.seed, "seed of the first problem of each law")
       ->capture_default_str();
   app.add_option("--count", arguments.suite.count, "problems for each law")
@@ -57,6 +62,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--failures", arguments.suite.folder, "folder for cases that break a law")
       ->capture_default_str();
+  app.add_option("--cases", arguments.cases,
+                 "in place of the laws: problems in case files or folders (`ringproof gen`)")
+      ->type_name("CASE");
   app.add_flag("--list", arguments.list, "print the laws and stop");
 }
 
@@ -85,12 +93,21 @@ std::string in_quotes(const std::string& text) {
   return quoted + "'";
 }
 
-/// The law that is running, on a terminal.
-void show_progress(int done, int all, std::string_view law) {
-  if (done >= all) {
-    fmt::print(stderr, "\r\033[K");
-  } else {
-    fmt::print(stderr, "\r\033[K[{} of {}] {}", done + 1, all, law);
+/// Where the run is, on a terminal, ten times a second at most.
+void show_progress(const Progress& now) {
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point last{};
+  static bool shown = false;
+  const Clock::time_point time = Clock::now();
+  if (now.law.empty()) {
+    if (shown) fmt::print(stderr, "\r\033[K");
+    shown = false;
+  } else if (time - last > std::chrono::milliseconds(100)) {
+    fmt::print(stderr, "\r\033[K[{} of {}] {}: {} {} of {}, {} calls", now.laws_done + 1, now.laws,
+               now.law, now.shrinking ? "shrinking problem" : "problem", now.problem, now.problems,
+               now.calls);
+    shown = true;
+    last = time;
   }
   std::fflush(stderr);
 }
@@ -107,20 +124,21 @@ int run_kernel(const Candidate& kernel, Arguments& arguments) {
   Candidate candidate = kernel;
   candidate.promises = promises_of(arguments.promise);
   Trial trial(candidate, arguments.contract);
-  if (!probe(trial)) {
-    fmt::print("SKIPPED   the kernel does not support plain attention of any head dimension\n");
-    return kSkipped;
-  }
   SuiteOptions& options = arguments.suite;
   options.require = parse_features(arguments.require);
   options.shrink = std::chrono::milliseconds(static_cast<long>(1000 * arguments.shrink));
-  options.command = "ringproof suite " +
-                    (arguments.library.empty() ? "--command " + in_quotes(arguments.command)
-                                               : "--so " + in_quotes(arguments.library)) +
-                    " --contract " + in_quotes(arguments.contract) +
-                    (arguments.promise == "deterministic" ? "" : " --promise " + arguments.promise);
+  options.command =
+      "ringproof suite " +
+      (arguments.library.empty() ? "--command " + in_quotes(arguments.command)
+                                 : "--so " + in_quotes(arguments.library)) +
+      " --contract " + in_quotes(arguments.contract) +
+      (arguments.promise == "deterministic" ? "" : " --promise " + arguments.promise) +
+      (arguments.timeout == kTimeout ? "" : fmt::format(" --timeout {}", arguments.timeout));
   if (isatty(STDERR_FILENO) != 0) options.progress = show_progress;
-  return exit_code(run_suite(trial, options, std::cout));
+  const Probed probed = probe(trial);
+  if (!arguments.cases.empty())
+    return run_cases(trial, arguments.cases, options, std::cout, probed);
+  return exit_code(run_suite(trial, options, std::cout, probed));
 }
 
 int run(Arguments& arguments) {
@@ -128,6 +146,7 @@ int run(Arguments& arguments) {
   if (arguments.library.empty() == arguments.command.empty()) {
     throw oracle::BadInput("one of --so LIB and --command CMD is needed (see --help)");
   }
+  choose_laws(arguments.suite.only);
   if (arguments.contract.empty()) {
     throw oracle::BadInput("no contract is given (--contract; `ringproof contracts` lists them)");
   }

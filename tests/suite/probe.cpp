@@ -59,20 +59,6 @@ Description asking_for(Feature feature) {
 
 bool is_nan(double value) { return std::isnan(value); }
 
-/// Does the kernel answer this problem, with every output asked for?
-bool answers(Trial& trial, const Draft& draft, const std::string& output) {
-  try {
-    const Answer answer = trial.run(draft);
-    const auto found = answer.find(output);
-    return found != answer.end() &&
-           !std::all_of(found->second.begin(), found->second.end(), is_nan);
-  } catch (const NotSupported&) {
-    return false;
-  } catch (const Failure&) {
-    return true;
-  }
-}
-
 /// Does the contract take the number of partial results from the spec?
 bool takes_ranks(const std::string& contract) {
   oracle::Spec spec;
@@ -87,41 +73,83 @@ bool takes_ranks(const std::string& contract) {
   }
 }
 
+enum class Reply { no, yes, died, hung };
+
+class Prober {
+ public:
+  explicit Prober(Trial& trial) : trial_(trial), sizes_(trial.sizes()) {}
+
+  Probed ask() {
+    sizes_.support = Features{Feature::lse};
+    find_widths();
+    if (sizes_.head_dims.empty() && !probed_.death) {
+      sizes_.support.remove(Feature::lse);
+      find_widths();
+    } else if (!sizes_.head_dims.empty() && reply(asking_for(Feature::lse), "lse") == Reply::no) {
+      sizes_.support.remove(Feature::lse);
+    }
+    probed_.plain = !sizes_.head_dims.empty();
+    if (!probed_.plain) return probed_;
+    for (unsigned n = 0; n < static_cast<unsigned>(Feature::count) && !hung_; ++n) {
+      const auto feature = static_cast<Feature>(n);
+      if (feature != Feature::lse) ask_for(feature);
+    }
+    if (!hung_) probed_.death.reset();  // a crash among answers: the laws will report it
+    return probed_;
+  }
+
+ private:
+  /// The smallest widths that are answered, or on which the kernel dies while others are answered.
+  void find_widths() {
+    std::vector<int> found;
+    bool answered = false;
+    for (const int width : kWidths) {
+      sizes_.head_dims = {width};
+      if (found.size() == kMostWidths || hung_) break;
+      const Reply got = reply(asking_for(Feature::count), "out");
+      answered = answered || got == Reply::yes;
+      if (got == Reply::yes || got == Reply::died) found.push_back(width);
+    }
+    sizes_.head_dims = answered && !hung_ ? found : std::vector<int>{};
+  }
+
+  void ask_for(Feature feature) {
+    if (feature == Feature::value_dim && sizes_.head_dims.size() < 2) return;
+    const bool of_ring = feature >= Feature::ranks && feature <= Feature::up;
+    if (of_ring && !takes_ranks(trial_.contract())) return;
+    const bool backward = feature == Feature::gradients;
+    const Reply got = reply(asking_for(feature), backward ? "dq" : "out", backward);
+    if (got == Reply::yes || got == Reply::died) sizes_.support.add(feature);
+  }
+
+  /// Does the kernel answer this problem, with every output asked for?
+  Reply reply(const Description& description, const std::string& output, bool backward = false) {
+    Draft draft = trial_.draw(description);
+    if (backward) ask_for_gradients(draft, trial_.types(), 1, trial_.can(Feature::lse));
+    try {
+      const Answer answer = trial_.run(draft);
+      const auto found = answer.find(output);
+      const bool written =
+          found != answer.end() && !std::all_of(found->second.begin(), found->second.end(), is_nan);
+      return written ? Reply::yes : Reply::no;
+    } catch (const NotSupported&) {
+      return Reply::no;
+    } catch (const Failure& failure) {
+      if (failure.death == Death::none) return Reply::yes;
+      hung_ = hung_ || failure.death == Death::hung;
+      if (!probed_.death || failure.death == Death::hung) probed_.death = failure;
+      return failure.death == Death::hung ? Reply::hung : Reply::died;
+    }
+  }
+
+  Trial& trial_;
+  Sizes& sizes_;
+  Probed probed_;
+  bool hung_ = false;
+};
+
 }  // namespace
 
-bool probe(Trial& trial) {
-  Sizes& sizes = trial.sizes();
-  const auto find_widths = [&] {
-    std::vector<int> found;
-    for (const int width : kWidths) {
-      sizes.head_dims = {width};
-      if (found.size() < kMostWidths &&
-          answers(trial, trial.draw(asking_for(Feature::count)), "out")) {
-        found.push_back(width);
-      }
-    }
-    sizes.head_dims = found;
-    return !found.empty();
-  };
-  sizes.support = Features{Feature::lse};
-  if (!find_widths()) {
-    sizes.support.remove(Feature::lse);
-    if (!find_widths()) return false;
-  } else if (!answers(trial, trial.draw(asking_for(Feature::lse)), "lse")) {
-    sizes.support.remove(Feature::lse);
-  }
-  for (unsigned n = 0; n < static_cast<unsigned>(Feature::count); ++n) {
-    const auto feature = static_cast<Feature>(n);
-    if (feature == Feature::lse) continue;
-    if (feature == Feature::value_dim && sizes.head_dims.size() < 2) continue;
-    const bool of_ring = feature >= Feature::ranks && feature <= Feature::up;
-    if (of_ring && !takes_ranks(trial.contract())) continue;
-    Draft draft = trial.draw(asking_for(feature));
-    const bool backward = feature == Feature::gradients;
-    if (backward) ask_for_gradients(draft, trial.types(), 1, trial.can(Feature::lse));
-    if (answers(trial, draft, backward ? "dq" : "out")) sizes.support.add(feature);
-  }
-  return true;
-}
+Probed probe(Trial& trial) { return Prober(trial).ask(); }
 
 }  // namespace ringproof::suite

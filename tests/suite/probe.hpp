@@ -1,13 +1,23 @@
 // What a foreign kernel supports, found out by asking: one small problem for each feature.
 #pragma once
 
+#include <optional>
+
 #include "tests/suite/trial.hpp"
 
 namespace ringproof::suite {
 
+struct Probed {
+  bool plain = false;  // is the plain problem answered?
+  std::optional<Failure>
+      death{};  // a kernel that never answers, or the first problem that it hung on
+  explicit operator bool() const { return plain; }
+};
+
 /// Fills the trial's sizes and support. An output that comes back as it was filled counts as not
-/// supported; a crash does not: the laws will report it. False if not even the plain problem is
+/// supported; a crash does not, where other problems are answered: the laws will report it. After
+/// the first problem without an end nothing more is asked, and what was not asked counts as not
 /// supported.
-bool probe(Trial&);
+Probed probe(Trial&);
 
 }  // namespace ringproof::suite

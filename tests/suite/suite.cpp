@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "oracle/case/error.hpp"
 #include "tests/suite/interrupt.hpp"
 
 namespace ringproof::suite {
@@ -13,22 +14,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kSize = 100;  // RapidCheck's size at which ranges are drawn in full
+/// After so many laws that ended in the death of the kernel the next ones are not shrunk, and after
+/// so many that ended in a hang no other law runs: each would wait for the time limit again.
+constexpr int kDeaths = 3;
 
-std::string_view text_of(Word word) {
-  constexpr std::string_view kWords[] = {"PASS", "FAIL", "UNDECIDED", "SKIPPED"};
-  return kWords[static_cast<std::size_t>(word)];
-}
+/// The kernel answers or refuses when it is asked what it supports.
+constexpr Law kProbe{"probe", "asked what it supports, the kernel answers or refuses"};
 
 std::string padded(std::string_view text, std::size_t width) {
   std::string result(text);
   result.resize(std::max(width, result.size() + 1), ' ');
   return result;
-}
-
-bool chosen(const Law& law, const SuiteOptions& options) {
-  return options.only.empty() ||
-         std::any_of(options.only.begin(), options.only.end(),
-                     [&](const std::string& word) { return law.id.starts_with(word); });
 }
 
 /// What breaks the law on this description, if anything does. Throws NotSupported, Interrupted.
@@ -71,8 +67,41 @@ Failure smallest(Trial& trial, const Law& law, rc::Shrinkable<Description> descr
 class Run {
  public:
   Run(Trial& trial, const SuiteOptions& options, std::ostream& stream)
-      : trial_(trial), options_(options), stream_(stream) {}
+      : trial_(trial), options_(options), stream_(stream) {
+    progress_.problems = options.count;
+    trial_.before_calls([this] { show(); });
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run() { trial_.before_calls({}); }
 
+  /// All laws, until the kernel has hung too often.
+  std::vector<LawResult> laws(const std::vector<const Law*>& laws) {
+    std::vector<LawResult> results;
+    progress_.laws = static_cast<int>(laws.size());
+    for (const Law* one : laws) {
+      if (hangs_ >= kDeaths) break;
+      progress_.law = one->id;
+      const long before = trial_.calls();
+      results.push_back(law(*one));
+      results.back().calls = trial_.calls() - before;
+      progress_.law = {};
+      show();
+      print(results.back());
+      ++progress_.laws_done;
+    }
+    return results;
+  }
+
+  /// What the probe found, as a law that is broken.
+  LawResult death(const Failure& failure) {
+    LawResult result{.law = &kProbe, .word = Word::fail, .problems = 1, .calls = trial_.calls()};
+    result.reason = in_words(kProbe, failure) + " --count 1";
+    print(result);
+    return result;
+  }
+
+ private:
   LawResult law(const Law& law) {
     LawResult result{.law = &law};
     const Features missing = trial_.sizes().support.missing(law.needs);
@@ -83,6 +112,7 @@ class Run {
     }
     trial_.judgements() = {};
     for (int n = 0; n < options_.count; ++n) {
+      progress_.problem = n + 1;
       const std::uint64_t seed = options_.seed + static_cast<std::uint64_t>(n);
       const auto description = describe_case(law, trial_.sizes(), seed);
       try {
@@ -116,13 +146,23 @@ class Run {
     stream_.flush();
   }
 
- private:
   /// The smallest failure in words, its case file, and the command that repeats it.
   std::string report(const Law& law, std::uint64_t seed,
                      const rc::Shrinkable<Description>& description, Failure failure) {
-    if (options_.shrink.count() > 0) {
+    const bool dead = failure.death != Death::none;
+    if (dead) ++deaths_;
+    if (failure.death == Death::hung) ++hangs_;
+    if (options_.shrink.count() > 0 && (!dead || deaths_ <= kDeaths)) {
+      progress_.shrinking = true;
       failure = smallest(trial_, law, description, std::move(failure), options_.shrink);
+      progress_.shrinking = false;
     }
+    return in_words(law, failure) + " --only " + std::string(law.id) + " --seed " +
+           std::to_string(seed) + " --count 1";
+  }
+
+  /// The failure in words, its case file, and the command that repeats it, but for law and seed.
+  std::string in_words(const Law& law, const Failure& failure) {
     const std::string indent = "\n          ";
     std::string text = failure.what + indent + "problem: " + suite::describe(failure.draft);
     if (!options_.folder.empty()) {
@@ -131,13 +171,19 @@ class Run {
       trial_.write(path, failure.draft, failure.answer);
       text += indent + "case: " + path;
     }
-    return text + indent + "repeat: " + options_.command + " --only " + std::string(law.id) +
-           " --seed " + std::to_string(seed) + " --count 1";
+    return text + indent + "repeat: " + options_.command;
+  }
+
+  void show() {
+    progress_.calls = trial_.calls();
+    if (options_.progress) options_.progress(progress_);
   }
 
   Trial& trial_;
   const SuiteOptions& options_;
   std::ostream& stream_;
+  Progress progress_;
+  int deaths_ = 0, hangs_ = 0;
 };
 
 void summarise(const Outcome& outcome, const Trial& trial, std::ostream& stream) {
@@ -153,6 +199,10 @@ void summarise(const Outcome& outcome, const Trial& trial, std::ostream& stream)
     if (count[word] > 0) stream << ' ' << count[word] << ' ' << text_of(word);
   }
   stream << "; " << problems << " problems, " << outcome.calls << " calls";
+  if (outcome.not_run > 0) {
+    stream << "\nthe kernel hung in " << kDeaths << " laws: " << outcome.not_run
+           << " more were not run";
+  }
   if (unsupported > 0) stream << ", " << unsupported << " refused by the kernel";
   const Features missing = trial.sizes().support.missing(Features::all());
   if (!missing.empty()) stream << "\nnot supported: " << suite::text_of(missing);
@@ -164,6 +214,31 @@ void summarise(const Outcome& outcome, const Trial& trial, std::ostream& stream)
 }
 
 }  // namespace
+
+std::string_view text_of(Word word) {
+  constexpr std::string_view kWords[] = {"PASS", "FAIL", "UNDECIDED", "SKIPPED"};
+  return kWords[static_cast<std::size_t>(word)];
+}
+
+std::vector<const Law*> choose_laws(const std::vector<std::string>& words) {
+  std::vector<const Law*> laws;
+  const auto begins = [](const Law& law, const std::string& word) {
+    return law.id.starts_with(word);
+  };
+  for (const Law& law : all_laws()) {
+    if (words.empty() || std::any_of(words.begin(), words.end(),
+                                     [&](const std::string& word) { return begins(law, word); })) {
+      laws.push_back(&law);
+    }
+  }
+  for (const std::string& word : words) {
+    if (std::none_of(laws.begin(), laws.end(),
+                     [&](const Law* law) { return begins(*law, word); })) {
+      throw oracle::BadInput("--only " + word + ": no law begins so (--list shows them)");
+    }
+  }
+  return laws;
+}
 
 rc::Shrinkable<Description> describe_case(const Law& law, const Sizes& sizes, std::uint64_t seed) {
   std::uint64_t mixed = seed;  // laws draw different problems from one seed
@@ -177,22 +252,20 @@ rc::Shrinkable<Description> describe_case(const Law& law, const Sizes& sizes, st
   return adjusted(rc::Random(mixed), kSize);
 }
 
-Outcome run_suite(Trial& trial, const SuiteOptions& options, std::ostream& stream) {
+Outcome run_suite(Trial& trial, const SuiteOptions& options, std::ostream& stream,
+                  const Probed& probed) {
+  const std::vector<const Law*> laws = choose_laws(options.only);
   Outcome outcome;
   outcome.missing_required = trial.sizes().support.missing(options.require);
-  std::vector<const Law*> laws;
-  for (const Law& law : all_laws()) {
-    if (chosen(law, options)) laws.push_back(&law);
-  }
   Run run(trial, options, stream);
-  const int all = static_cast<int>(laws.size());
-  for (const Law* law : laws) {
-    if (options.progress) options.progress(static_cast<int>(outcome.laws.size()), all, law->id);
-    const long before = trial.calls();
-    outcome.laws.push_back(run.law(*law));
-    outcome.laws.back().calls = trial.calls() - before;
-    if (options.progress) options.progress(all, all, {});
-    run.print(outcome.laws.back());
+  if (probed.death) outcome.laws.push_back(run.death(*probed.death));
+  if (probed.plain) {
+    const std::vector<LawResult> results = run.laws(laws);
+    outcome.laws.insert(outcome.laws.end(), results.begin(), results.end());
+    outcome.not_run = static_cast<int>(laws.size() - results.size());
+  } else if (!probed.death) {
+    stream << "SKIPPED   the kernel does not support plain attention of any head dimension\n";
+    return outcome;
   }
   outcome.calls = trial.calls();
   summarise(outcome, trial, stream);

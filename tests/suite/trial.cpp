@@ -147,13 +147,14 @@ oracle::Case Trial::as_case(const Laid& laid) const {
 
 Answer Trial::run(const Draft& draft, Fill fill) {
   Laid laid(draft, wanted(draft), fill, candidate_.memory);
+  if (before_call_) before_call_();
   ++calls_;
   try {
     if (candidate_.run(candidate_.context, laid.problem(), laid.answer()) != 0) {
       throw NotSupported{features_of(draft)};
     }
   } catch (const KernelDied& death) {
-    throw Failure{death.what(), draft, {}};
+    throw Failure{death.what(), draft, {}, death.death};
   }
   Answer answer;
   const oracle::Case answered = as_case(laid);

@@ -4,6 +4,7 @@
 // are as they were.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct Failure {
   std::string what;
   Draft draft;
   Answer answer;
+  Death death = Death::none;  // the kernel's, if that is what broke it
 };
 
 /// The kernel said that it does not support the problem.
@@ -54,6 +56,8 @@ class Trial {
   Sizes& sizes() { return sizes_; }
   long calls() const { return calls_; }
   Judgements& judgements() { return judgements_; }
+  /// Called before every call of the kernel: whoever waits wants to see that something happens.
+  void before_calls(std::function<void()> hook) { before_call_ = std::move(hook); }
 
   Draft draw(const Description& description) const {
     return suite::draw(description, sizes_, types_);
@@ -82,6 +86,7 @@ class Trial {
   Wanted wanted_;
   Sizes sizes_;
   long calls_ = 0;
+  std::function<void()> before_call_;
   mutable Judgements judgements_;
 };
 

@@ -1,0 +1,140 @@
+// The program ringproof-suite: usage, exit codes, commands as kernels, case files, Ctrl-C.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+
+#include "tests/cli/program.hpp"
+#include "tests/suite/test_kernels.hpp"
+
+using namespace ringproof;
+using namespace ringproof::suite;
+namespace fs = std::filesystem;
+
+TEST_CASE("the program: laws, usage, a command as kernel, and exit codes") {
+  const Folder folder;
+  const auto suite = [&](const std::string& arguments) {
+    return test::run_ringproof("suite " + arguments + " --failures " +
+                               (folder.path / "failures").string());
+  };
+  CHECK(contains(suite("--list").out, "key-permutation"));
+  CHECK(suite("").code == 2);
+  CHECK(contains(suite("--so " + kernel("none")).err, "no contract is given"));
+  CHECK(suite("--so " + kernel("none") + " --contract fp33").code == 2);
+  CHECK(suite("--command 'true {in}' --contract fp32").code == 2);
+  const test::Run unknown = suite("--so " + kernel("none") + " --contract fp32 --only shft");
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.err, "--only shft: no law begins so"));
+  CHECK(suite("--command 'no-such-program {in} {out}' --contract fp32").code == 2);
+  CHECK(suite("--so " + kernel("none") + " --contract fp32 --only shift --count 1").code == 0);
+  CHECK(suite("--command 'exit 77 {in} {out}' --contract fp32").code == 77);
+
+  const std::string reference =
+      "--command '" RINGPROOF_REFERENCE_PROGRAM " {in} -o {out}' --contract fp32 --count 1 ";
+  const test::Run run = suite(reference + "--only shift --only causal --only key-perm");
+  INFO(run.out << run.err);
+  CHECK(run.code == 0);
+  const test::Run died = suite(
+      "--command 'kill -SEGV $$ {in} {out}' --contract fp32 --only shift "
+      "--count 1 --shrink 0");
+  CHECK(contains(died.out, "1 laws: 1 FAIL"));
+  CHECK(died.code == 1);
+  CHECK(contains(died.out, "the command crashed (Segmentation fault)"));
+  const test::Run silent = suite(
+      "--command 'true {in} {out}' --contract fp32 --only shift "
+      "--count 1 --shrink 0");
+  CHECK(silent.code == 1);
+  CHECK(contains(silent.out, "the answer cannot be read"));
+  const test::Run slow = suite(
+      "--command ': {in} {out}; sleep 100' --contract fp32 --only shift "
+      "--count 1 --shrink 0 --timeout 0.02");
+  CHECK(contains(slow.out, "the command did not end within 20 ms"));
+  CHECK(contains(slow.out, " --timeout 0.02 "));
+  const test::Run fails =
+      suite("--command ': {in} {out}; echo no such device; exit 1' --contract fp32");
+  CHECK(fails.code == 1);
+  CHECK(contains(fails.out, "ended with exit status 1: no such device"));
+  CHECK(contains(fails.out, "1 laws: 1 FAIL"));
+}
+
+TEST_CASE("problems in case files are answered and judged") {
+  const Folder folder;
+  const std::string cases = (folder.path / "cases").string();
+  REQUIRE(test::run_ringproof("gen quick -o " + cases).code == 0);
+  const auto suite = [&](const std::string& so, const std::string& arguments) {
+    return test::run_ringproof("suite --so " + so + " --failures " +
+                               (folder.path / "failures").string() + " --cases " + arguments);
+  };
+  const test::Run right = suite(RINGPROOF_REFERENCE_CANDIDATE, cases + " --contract fp32-ring");
+  INFO(right.out << right.err);
+  CHECK(right.code == 0);
+  CHECK(contains(right.out, "40 cases: 37 PASS 3 SKIPPED"));
+  CHECK(contains(right.out, "do not fit F32"));  // some problems are of binary64
+
+  const test::Run wrong = suite(kernel("drops_last_key"), cases + " --contract fp32");
+  INFO(wrong.out << wrong.err);
+  CHECK(wrong.code == 1);
+  CHECK(contains(wrong.out, "not supported: mask, softcap"));
+  const std::string answer = (folder.path / "failures/normal.full.bf16.safetensors").string();
+  CHECK(contains(wrong.out, "case: " + answer));
+  CHECK(test::run_ringproof("check " + answer).code == 1);
+
+  const std::string empty = (folder.path / "empty").string();
+  fs::create_directory(empty);
+  CHECK(contains(suite(kernel("none"), empty + " --contract fp32").err, "no case files"));
+  CHECK(suite(kernel("none"), empty + "/no.safetensors --contract fp32").code == 2);
+}
+
+namespace {
+
+/// Starts the suite with temporary files in a folder of the test, interrupts it when `mark` is
+/// there, and expects it to end soon and to leave nothing.
+void interrupt(const Folder& folder, const std::vector<std::string>& words, const fs::path& mark,
+               bool has_files) {
+  const fs::path temporary = folder.path / "temporary";
+  fs::create_directory(temporary);
+  const pid_t process = fork();
+  if (process == 0) {
+    setenv("TMPDIR", temporary.c_str(), 1);
+    setenv("RINGPROOF_MARK", mark.c_str(), 1);
+    const int nothing = open("/dev/null", O_WRONLY);
+    dup2(nothing, STDOUT_FILENO), dup2(nothing, STDERR_FILENO);
+    std::vector<char*> pointers;
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.data()));
+    pointers.push_back(nullptr);
+    execv(RINGPROOF_SUITE_PROGRAM, pointers.data());
+    _exit(1);
+  }
+  for (int n = 0; n < 500 && !fs::exists(mark); ++n) usleep(10000);
+  REQUIRE(fs::exists(mark));
+  CHECK(fs::is_empty(temporary) != has_files);
+  const auto begin = std::chrono::steady_clock::now();
+  kill(process, SIGINT);
+  int status = 0;
+  waitpid(process, &status, 0);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 128 + SIGINT);
+  CHECK(fs::is_empty(temporary));
+}
+
+}  // namespace
+
+TEST_CASE("Ctrl-C ends the suite and its command, and leaves no temporary file") {
+  const Folder folder;
+  interrupt(folder,
+            {"ringproof-suite", "--contract", "fp32", "--command",
+             "touch \"$RINGPROOF_MARK\" {in} {out}; sleep 100"},
+            folder.path / "started", true);
+}
+
+TEST_CASE("Ctrl-C ends the suite while a shared object does not return") {
+  const Folder folder;
+  interrupt(folder,
+            {"ringproof-suite", "--contract", "fp32", "--so", kernel("hang"), "--timeout", "100",
+             "--only", "grouped-heads"},
+            folder.path / "started", false);
+}
