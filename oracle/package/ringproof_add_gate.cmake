@@ -1,7 +1,11 @@
 # ringproof_add_gate(NAME name CONTRACT contract (TARGET library | COMMAND "./k {in} {out}")
 #                    [SUITE quick|full] [CASES folder])
-# Adds tests to CTest: NAME.suite runs the property suite on the kernel, and with CASES, which needs
-# a COMMAND, NAME.cases lets it answer every case file of the folder and judges the answers.
+# Adds tests to CTest:
+#   NAME.laws        the property suite on the kernel: 1 problem a law with quick, 20 with full
+#   NAME.generate    writes the problems of `ringproof gen quick` or `full` into the build folder
+#   NAME.cases       the kernel answers them, and the judge decides
+#   NAME.own_cases   with CASES: the same on the case files of a folder of yours
+# A test is skipped where the kernel supports nothing of what it asks.
 set(RINGPROOF_PACKAGE_FOLDER ${CMAKE_CURRENT_LIST_DIR} CACHE INTERNAL "")
 
 function(ringproof_add_gate)
@@ -16,23 +20,36 @@ function(ringproof_add_gate)
   else()
     message(FATAL_ERROR "ringproof_add_gate: one of TARGET and COMMAND is needed")
   endif()
+  if(NOT GATE_SUITE)
+    set(GATE_SUITE quick)
+  elseif(NOT GATE_SUITE MATCHES "^(quick|full)$")
+    message(FATAL_ERROR "ringproof_add_gate: SUITE is quick or full")
+  endif()
   set(problems 1)
   if(GATE_SUITE STREQUAL "full")
     set(problems 20)
-  elseif(GATE_SUITE AND NOT GATE_SUITE STREQUAL "quick")
-    message(FATAL_ERROR "ringproof_add_gate: SUITE is quick or full")
   endif()
-  add_test(NAME ${GATE_NAME}.suite COMMAND ringproof::program suite ${kernel}
-    --contract ${GATE_CONTRACT} --count ${problems})
-  set_tests_properties(${GATE_NAME}.suite PROPERTIES SKIP_RETURN_CODE 77)
-  if(NOT GATE_CASES)
-    return()
+  if(GATE_CASES)
+    get_filename_component(own ${GATE_CASES} ABSOLUTE)
+    if(NOT EXISTS ${own})
+      message(FATAL_ERROR "ringproof_add_gate: CASES ${GATE_CASES} does not exist")
+    endif()
   endif()
-  if(NOT GATE_COMMAND)
-    message(FATAL_ERROR "ringproof_add_gate: CASES needs a COMMAND, which answers case files")
+
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${GATE_NAME}.gate)
+  set(words ringproof::program suite ${kernel} --contract ${GATE_CONTRACT}
+    --failures ${folder}/failures)
+  add_test(NAME ${GATE_NAME}.laws COMMAND ${words} --count ${problems})
+  add_test(NAME ${GATE_NAME}.generate COMMAND ${CMAKE_COMMAND}
+    -DPROGRAM=$<TARGET_FILE:ringproof::program> -DSUITE=${GATE_SUITE} -DOUT=${folder}/cases
+    -P ${RINGPROOF_PACKAGE_FOLDER}/generate_cases.cmake)
+  add_test(NAME ${GATE_NAME}.cases COMMAND ${words} --cases ${folder}/cases)
+  set_tests_properties(${GATE_NAME}.generate PROPERTIES FIXTURES_SETUP ${GATE_NAME}.gate)
+  set_tests_properties(${GATE_NAME}.cases PROPERTIES FIXTURES_REQUIRED ${GATE_NAME}.gate)
+  set(judging ${GATE_NAME}.laws ${GATE_NAME}.cases)
+  if(GATE_CASES)
+    add_test(NAME ${GATE_NAME}.own_cases COMMAND ${words} --cases ${own})
+    list(APPEND judging ${GATE_NAME}.own_cases)
   endif()
-  add_test(NAME ${GATE_NAME}.cases COMMAND ${CMAKE_COMMAND}
-    -DPROGRAM=$<TARGET_FILE:ringproof::program> -DKERNEL=${GATE_COMMAND}
-    -DCONTRACT=${GATE_CONTRACT} -DCASES=${GATE_CASES} -DOUT=${GATE_NAME}.answers
-    -P ${RINGPROOF_PACKAGE_FOLDER}/judge_cases.cmake)
+  set_tests_properties(${judging} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()

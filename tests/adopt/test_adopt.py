@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the adoption examples as they are printed.
 
-    test_adopt.py documented_path|numpy_kernel|cmake_project BUILD RINGPROOF
+    test_adopt.py documented_path|numpy_kernel|jax_attention|cmake_project BUILD RINGPROOF
 """
 
 import os
@@ -50,15 +50,34 @@ def documented_path(build, _):
         made.unlink(missing_ok=True)
 
 
+def skip_without(*modules, required=False):
+    """Skips where a module is missing; an error where the part is required."""
+    for module in modules:
+        if run([sys.executable, "-c", f"import {module}"]).returncode != 0:
+            print(f"skipped: this Python has no {module}")
+            sys.exit(1 if required else SKIPPED)
+
+
 def numpy_kernel(_, program):
-    if run([sys.executable, "-c", "import numpy"]).returncode != 0:
-        print("skipped: this Python has no numpy")
-        sys.exit(SKIPPED)
+    skip_without("numpy", required="python" in os.environ.get("RINGPROOF_REQUIRE", "").split())
     kernel = f"{sys.executable} {HERE / 'numpy_kernel/kernel.py'} {{in}} {{out}}"
     laws = ["default-scale", "causal-top-left", "ascending", "grouped-heads", "index-coded"]
     words = [program, "suite", "--command", kernel, "--contract", "fp32-simd", "--count", "1"]
     done = run(words + [word for law in laws for word in ("--only", law)])
     expect(done.returncode == 0 and done.stdout.count("PASS") == len(laws) + 1, done)
+
+
+def jax_attention(_, program):
+    """What holds for JAX on a processor, and what its code says cannot (README)."""
+    skip_without("numpy", "jax", "ringproof")
+    suite = pathlib.Path(program).parent / "ringproof-suite"
+    kernel = [sys.executable, HERE / "jax_attention/kernel.py"]
+    environment = {**os.environ, "RINGPROOF_SUITE": str(suite)}
+    done = run([*kernel, "no-mask", "shift", "causal-top-left", "grouped-heads", "ascending"],
+               env=environment)
+    expect(done.returncode == 0 and "5 laws: 5 PASS" in done.stdout, done)
+    done = run([*kernel, "nothing-visible"], env=environment)
+    expect(done.returncode == 1 and "FAIL      nothing-visible" in done.stdout, done)
 
 
 def cmake_project(build, _):
@@ -71,9 +90,12 @@ def cmake_project(build, _):
                       ["ctest", "--test-dir", mine, "--output-on-failure"]):
             done = run(words)
             expect(done.returncode == 0, done)
-        expect("1 tests passed" in done.stdout or "0 tests failed out of 1" in done.stdout, done)
+        for name in ("laws", "generate", "cases", "own_cases"):
+            expect(re.search(rf"attention\.{name} \.+ +Passed", done.stdout), done)
+        expect("0 tests failed out of 5" in done.stdout, done)  # and the gate of a wrong kernel
 
 
 if __name__ == "__main__":
     {"documented_path": documented_path, "numpy_kernel": numpy_kernel,
+     "jax_attention": jax_attention,
      "cmake_project": cmake_project}[sys.argv[1]](sys.argv[2], sys.argv[3])
