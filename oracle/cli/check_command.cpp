@@ -29,7 +29,7 @@ bool has_answer(const Case& input, const CheckOptions& options) {
 }
 
 CaseOutcome check_one(const Arguments& arguments, const std::vector<std::string>& files,
-                      const CheckOptions& options) {
+                      const CheckOptions& options, const ReportFiles& reports) {
   const Case input = arguments.from.read(files);
   CaseOutcome outcome{.name = input.name};
   // A problem without an answer carries no contract, and nothing is wrong with it: it is skipped.
@@ -44,6 +44,7 @@ CaseOutcome check_one(const Arguments& arguments, const std::vector<std::string>
   outcome.verdict = outcome.report.verdict;
   outcome.command = arguments.repeat("check", files, outcome.report);
   fmt::print("{}", to_text(outcome.report, outcome.command));
+  reports.complete(outcome, input, contract, options);
   return outcome;
 }
 
@@ -54,7 +55,7 @@ int run(const Arguments& arguments) {
   std::vector<Verdict> verdicts;
   for (const std::vector<std::string>& files : arguments.from.cases()) {
     try {
-      outcomes.push_back(check_one(arguments, files, options));
+      outcomes.push_back(check_one(arguments, files, options, reports));
     } catch (const BadInput& error) {
       print_error(error.what());
       outcomes.push_back(
@@ -73,8 +74,8 @@ void add_check(CLI::App& program, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App& app = *program.add_subcommand("check", "judge the answers in case files or folders");
   arguments->add_to(app);
-  app.add_option("--report", arguments->report, "write a report: json=FILE")
-      ->type_name("json=F,...");
+  app.add_option("--report", arguments->report, "write reports for programs, for CI, for people")
+      ->type_name("json=F,junit=F,html=F");
   app.callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 

@@ -2,11 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
 #include "oracle/case/error.hpp"
 #include "oracle/cli/output_file.hpp"
+#include "oracle/report/html.hpp"
+#include "oracle/report/junit.hpp"
+#include "oracle/report/pictures.hpp"
+#include "oracle/report/report_json.hpp"
 
 namespace ringproof::oracle::cli {
 
@@ -22,6 +27,19 @@ void write_file(const std::string& path, const std::string& text) {
   throw BadInput(path + ": the report cannot be written");
 }
 
+std::string page(const std::vector<CaseOutcome>& outcomes) {
+  return to_html(outcomes, RINGPROOF_VERSION);
+}
+
+/// The function that writes a format; nullptr if it is none.
+using Form = std::string (*)(const std::vector<CaseOutcome>&);
+Form form(const std::string& format) {
+  if (format == "json") return to_json;
+  if (format == "junit") return to_junit;
+  if (format == "html") return page;
+  return nullptr;
+}
+
 }  // namespace
 
 ReportFiles::ReportFiles(const std::string& words, const CaseArguments& inputs) {
@@ -29,21 +47,33 @@ ReportFiles::ReportFiles(const std::string& words, const CaseArguments& inputs) 
     const std::size_t comma = std::min(words.find(',', first), words.size());
     const std::string one = words.substr(first, comma - first);
     first = comma + 1;
-    const std::size_t sign = one.find('=');
-    const std::string format = one.substr(0, sign);
-    if (format == "junit" || format == "html") {
-      throw BadInput("--report " + format + ": reserved, not supported yet");
+    const std::size_t sign = std::min(one.find('='), one.size());
+    const File file{.format = one.substr(0, sign),
+                    .path = one.substr(std::min(sign + 1, one.size()))};
+    if (form(file.format) == nullptr || file.path.empty()) {
+      throw BadInput("--report: \"" + one + "\" is not json=FILE, junit=FILE or html=FILE");
     }
-    if (format != "json" || sign == std::string::npos || sign + 1 == one.size()) {
-      throw BadInput("--report: \"" + one + "\" is not json=FILE");
+    require_output(file.path, inputs);
+    for (const File& other : files_) {
+      if (other.path == file.path) throw BadInput("--report: " + file.path + " is named twice");
     }
-    require_output(one.substr(sign + 1), inputs);
-    json_.push_back(one.substr(sign + 1));
+    files_.push_back(file);
   }
 }
 
+void ReportFiles::complete(CaseOutcome& outcome, const Case& input, const Contract& contract,
+                           const CheckOptions& options) const {
+  const bool refused = outcome.verdict == Verdict::fail;
+  const bool drawn = std::any_of(files_.begin(), files_.end(),
+                                 [](const File& file) { return file.format == "html"; });
+  if (files_.empty() || (!refused && !drawn)) return;
+  const ErrorField field = error_field(input, contract, options, outcome.report);
+  if (refused) outcome.findings = find(input, contract, options, outcome.report, field);
+  if (drawn) outcome.pictures = pictures(field);
+}
+
 void ReportFiles::write(const std::vector<CaseOutcome>& outcomes) const {
-  for (const std::string& path : json_) write_file(path, to_json(outcomes));
+  for (const File& file : files_) write_file(file.path, form(file.format)(outcomes));
 }
 
 }  // namespace ringproof::oracle::cli

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "oracle/report/report_words.hpp"
+
 namespace ringproof::oracle {
 
 namespace {
@@ -16,8 +18,9 @@ std::string form_text(const Explanation& one) {
   return text;
 }
 
-/// One line a class, in the order in which classes were found.
-std::string classes_text(const Diagnosis& diagnosis) {
+}  // namespace
+
+std::vector<ExplainedClass> explained_classes(const Diagnosis& diagnosis) {
   std::vector<const Explanation*> first;
   std::vector<std::int64_t> forms;
   for (const Explanation& one : diagnosis.explanations) {
@@ -32,63 +35,83 @@ std::string classes_text(const Diagnosis& diagnosis) {
     first.push_back(&one);
     forms.push_back(1);
   }
-  std::string text;
+  std::vector<ExplainedClass> classes;
   for (std::size_t n = 0; n < first.size(); ++n) {
     const Explanation& one = *first[n];
-    text += fmt::format("explained by {}{}: {}\n", one.id,
-                        one.also.empty() ? "" : " (or " + one.also + ")", form_text(one));
-    text += fmt::format("              all {} elements lie in its box", one.elements);
-    if (forms[n] > 1) text += fmt::format("; so they do in {} more forms of it", forms[n] - 1);
-    text += "\n";
+    std::string consistency = fmt::format("all {} elements lie in its box", one.elements);
+    if (forms[n] > 1) {
+      consistency += fmt::format("; so they do in {} more forms of it", forms[n] - 1);
+    }
+    classes.push_back({.name = one.also.empty() ? one.id : one.id + " (or " + one.also + ")",
+                       .words = form_text(one),
+                       .consistency = std::move(consistency)});
   }
-  return text;
+  return classes;
 }
 
-}  // namespace
-
-std::string to_text(const Report& report, const Diagnosis& diagnosis) {
-  if (report.verdict != Verdict::fail) return "";
-  std::string text = classes_text(diagnosis);
-  if (text.empty()) {
-    text = "explained by no class this build knows\n";
-  } else {
-    text += "  (to explain is to be consistent with it, no proof of it)\n";
-  }
-  text += fmt::format("  classes   {} forms refuted", diagnosis.refuted);
+std::string refuted_text(const Diagnosis& diagnosis) {
+  std::string text = fmt::format("{} forms refuted", diagnosis.refuted);
   if (diagnosis.without_theory > 0) {
     text += fmt::format(", {} without a bound on these rows", diagnosis.without_theory);
   }
   if (!diagnosis.not_evaluated.empty() && diagnosis.explanations.empty()) {
     text += fmt::format("; no other function was tried, {}", diagnosis.not_evaluated);
   }
-  return text + "\n";
+  return text;
+}
+
+std::string to_text(const Report& report, const Diagnosis& diagnosis) {
+  if (report.verdict != Verdict::fail) return "";
+  std::string text;
+  for (const ExplainedClass& one : explained_classes(diagnosis)) {
+    text += fmt::format("explained by {}: {}\n              {}\n", one.name, one.words,
+                        one.consistency);
+  }
+  if (text.empty()) {
+    text = "explained by no class this build knows\n";
+  } else {
+    text += "  (to explain is to be consistent with it, no proof of it)\n";
+  }
+  return text + fmt::format("  classes   {}\n", refuted_text(diagnosis));
+}
+
+std::vector<std::string> location_phrases(const Location& location) {
+  if (location.refused == 0) return {};
+  std::vector<std::string> phrases{fmt::format("{} of {} elements refused, in {} of {} rows",
+                                               location.refused, location.judged,
+                                               location.rows_refused, location.rows_judged)};
+  for (const Finding& finding : location.findings) {
+    phrases.push_back(fmt::format("only at {}: {:.3g} % of the judged, {:.3g} % of those refused",
+                                  finding.words, 100 * finding.judged_share,
+                                  100 * finding.refused_share));
+  }
+  if (location.findings.empty()) {
+    phrases.push_back("in every head, row, column and residue alike");
+  }
+  if (location.worst && !location.along.empty()) {
+    phrases.push_back(fmt::format("worst row {}: {}", place(*location.worst, -1), location.along));
+  }
+  return phrases;
 }
 
 std::string to_text(const Location& location) {
-  if (location.refused == 0) return "";
-  std::string text =
-      fmt::format("  where     {} of {} elements refused, in {} of {} rows\n", location.refused,
-                  location.judged, location.rows_refused, location.rows_judged);
-  for (const Finding& finding : location.findings) {
-    text +=
-        fmt::format("            only at {}: {:.3g} % of the judged, {:.3g} % of those refused\n",
-                    finding.words, 100 * finding.judged_share, 100 * finding.refused_share);
+  std::string text;
+  for (const std::string& phrase : location_phrases(location)) {
+    text += fmt::format("{}{}\n", text.empty() ? "  where     " : "            ", phrase);
   }
-  if (location.findings.empty()) {
-    text += "            in every head, row, column and residue alike\n";
-  }
-  if (location.worst && !location.along.empty()) {
-    text += fmt::format("            worst row [b {}, h {}, i {}]: {}\n", location.worst->b,
-                        location.worst->h, location.worst->i, location.along);
-  }
-  if (location.regression && location.regression->refused_by_both < location.regression->refused) {
-    const Regression& r = *location.regression;
-    text += fmt::format(
-        "  factor    out ~ {:.6g} exact + {:.3g}: leaves {} of {} refused ({} with "
-        "the best factor alone)\n",
-        r.gain, r.offset, r.refused_by_both, r.refused, r.refused_by_gain);
+  if (const std::string factor = factor_text(location); !factor.empty()) {
+    text += fmt::format("  factor    {}\n", factor);
   }
   return text;
+}
+
+std::string factor_text(const Location& location) {
+  if (!location.regression) return "";
+  const Regression& r = *location.regression;
+  if (location.refused == 0 || r.refused_by_both >= r.refused) return "";
+  return fmt::format(
+      "out ~ {:.6g} exact + {:.3g}: leaves {} of {} refused ({} with the best factor alone)",
+      r.gain, r.offset, r.refused_by_both, r.refused, r.refused_by_gain);
 }
 
 namespace {

@@ -3,13 +3,38 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "oracle/diagnose/error_field.hpp"
 
 namespace ringproof::oracle {
 
-/// The text of an SVG file. Panels of many queries show the largest ratio of several rows in one
-/// cell; cells above 1 are refused and drawn in another colour.
+/// One head. Cells are squares of side 1; those of one level are one path whose class is the name
+/// of the level (kHeatLevels), so that whoever shows the panel chooses the colours.
+struct HeatPanel {
+  std::string name;                    // "b 0, h 1"
+  std::string paths;                   // SVG elements
+  std::int64_t width = 0, height = 0;  // cells
+};
+
+/// A level of the map: how far the worst element of a cell is from exact.
+struct HeatLevel {
+  const char* name;   // class of the path
+  const char* words;  // of the legend
+  const char* light;  // colour on white
+};
+/// Not judged, five levels up to the bound, four beyond it.
+extern const std::vector<HeatLevel> kHeatLevels;
+
+struct HeatMap {
+  std::vector<HeatPanel> panels;
+  bool cut = false;  // there are more heads
+};
+
+/// Panels of many queries or columns show the worst of several elements in one cell.
+HeatMap heat_map(const ErrorField&);
+
+/// The text of an SVG file with all panels, a title and a legend.
 std::string heat_map_svg(const ErrorField&, const std::string& title);
 
 }  // namespace ringproof::oracle

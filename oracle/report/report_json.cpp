@@ -106,6 +106,29 @@ Json probabilistic_json(const ProbabilisticReport& report) {
   return json;
 }
 
+/// Which known mistakes explain a refused answer, simplest first; where it is refused if none does.
+Json findings_json(const Findings& findings) {
+  const Diagnosis& diagnosis = findings.diagnosis;
+  Json json{{"classes", Json::array()},
+            {"refuted", diagnosis.refuted},
+            {"without_theory", diagnosis.without_theory}};
+  for (const Explanation& one : diagnosis.explanations) {
+    Json form{{"id", one.id}, {"form", one.words}, {"elements", one.elements}, {"open", one.open}};
+    if (!one.also.empty()) form["also"] = one.also;
+    if (!one.lse_words.empty()) form["lse"] = one.lse_words;
+    json["classes"].push_back(std::move(form));
+  }
+  if (!diagnosis.not_evaluated.empty()) json["not_evaluated"] = diagnosis.not_evaluated;
+  if (!findings.location) return json;
+  json["only_at"] = Json::array();
+  for (const Finding& finding : findings.location->findings) {
+    json["only_at"].push_back({{"where", finding.words},
+                               {"judged_share", finding.judged_share},
+                               {"refused_share", finding.refused_share}});
+  }
+  return json;
+}
+
 Json report_json(const Report& report) {
   Json json{{"contract", {{"name", report.contract_name}, {"hash", report.contract_hash}}},
             {"rows_judged", report.rows_judged},
@@ -139,6 +162,7 @@ std::string to_json(const std::vector<CaseOutcome>& outcomes) {
     json["verdict"] = word(outcome.verdict);
     if (!outcome.error.empty()) json["error"] = outcome.error;
     if (!outcome.command.empty()) json["repeat"] = outcome.command;
+    if (outcome.findings) json["explanation"] = findings_json(*outcome.findings);
     cases.push_back(std::move(json));
   }
   const Verdict verdict = worst(verdicts);

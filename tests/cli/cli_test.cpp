@@ -230,18 +230,6 @@ TEST_CASE("help and version are no errors") {
   CHECK(run_ringproof("--version").out.starts_with("ringproof "));
 }
 
-TEST_CASE("commands and options of later versions are refused as reserved") {
-  const Cases cases;
-  for (const std::string& arguments :
-       {"check " + cases.good + " --report junit=f", "check " + cases.good + " --report html=f"}) {
-    const Run run = run_ringproof(arguments);
-    INFO(arguments);
-    CHECK(run.code == 2);
-    CHECK(run.out.empty());
-    CHECK(contains(run.err, "reserved, not supported yet"));
-  }
-}
-
 TEST_CASE("the contract comes from the command line, a file, or the case, and must be somewhere") {
   const TemporaryFolder folder;
   CaseBuilder builder = answered("no-such-contract");

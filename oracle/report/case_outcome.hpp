@@ -1,0 +1,34 @@
+// What a run of `check` knows about one case when it writes its reports: the input of every form.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "oracle/diagnose/diagnose.hpp"
+#include "oracle/diagnose/error_field.hpp"
+#include "oracle/diagnose/locate.hpp"
+
+namespace ringproof::oracle {
+
+/// Which known mistakes explain a refused answer and, if no other function does, where it is refused.
+struct Findings {
+  Diagnosis diagnosis{};
+  std::optional<Location> location{};
+};
+
+/// One judged case: its report, or what was wrong with its files.
+struct CaseOutcome {
+  std::string name;
+  Verdict verdict = Verdict::skipped;
+  Report report{};                     // nothing, if there is an error
+  std::string error{};                 // of bad input
+  std::string command{};               // that repeats the judgement
+  std::optional<Findings> findings{};  // of a refused answer, where a report was asked for
+  std::string pictures{};              // inline drawings of the page (pictures.hpp), or empty
+};
+
+/// What explains the report of a case; `field` as error_field() gives it for the same options.
+Findings find(const Case&, const Contract&, const CheckOptions&, const Report&,
+              const ErrorField& field);
+
+}  // namespace ringproof::oracle
