@@ -1,4 +1,4 @@
-// Kernels that crash, exit or hang: reported, never fatal, and nobody waits for the same thing twice.
+// Kernels that crash, exit or hang: reported, never fatal, and nobody waits twice for the same.
 #include "tests/suite/reference_candidate.hpp"
 #include "tests/suite/test_kernels.hpp"
 
