@@ -149,11 +149,16 @@ def clean(workshop, seeds):
         raise SystemExit(f"mutants: the unedited reference breaks laws:\n{text}")
 
 
-def run(build, mutants, count, jobs):
-    """Judges all mutants; yields (mutant, record) in the order of the list."""
+def run(build, mutants, count, jobs, over=lambda: False):
+    """Judges all mutants; yields (mutant, record) in the order of the list, None where the time was
+    over before it began."""
     workshop = Workshop(build)
     clean(workshop, count)
+
+    def record_of(mutant):
+        return None if over() else judge(workshop, mutant, count)
+
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        records = [(m, pool.submit(judge, workshop, m, count)) for m in mutants]
+        records = [(m, pool.submit(record_of, m)) for m in mutants]
         for mutant, record in records:
             yield mutant, record.result()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Completeness: every claim, fault, law, feature and public function is met by a check or excused.
+"""Completeness: every claim, fault, law, mask, layout, kernel, preset and public function is met by
+a check, or excused with a reason.
 
 An excuse (excuses.json) that nobody needs is an error, too.
 """
@@ -59,16 +60,34 @@ def problems():
     for name in sorted(set(features) - needed - {"count"}):
         yield f"features: no law needs {name}"
 
-    # Each public function is called by a test; each claim has a test of its own name.
+    # Each kernel and tile has a fault planted in it.
+    sources = [path.relative_to(ROOT).as_posix() for pattern in ("cuda/kernels/*.cu",
+                                                                 "mpi/tile_*.cpp",
+                                                                 "reference/*.hpp")
+               for path in sorted(ROOT.glob(pattern))]
+    edited = {mutant["file"] for mutant in tests + suite}
+    yield from missing("sources", sources, edited & set(sources))
+
+    # Each public function is called by a test, each function of the Python package and each command
+    # and preset is named by one; each claim has a test of its own name, and that test kills.
     declared = re.findall(r"^RINGPROOF_API[^;(]*?(ringproof_\w+)\(",
                           (ROOT / "oracle/ringproof.h").read_text(encoding="utf-8"), re.MULTILINE)
     called = set(re.findall(r"ringproof_\w+", "".join(texts("*.c") + texts("*.cpp"))))
     yield from missing("functions", declared, called)
-    claims = json.loads((ROOT / "tests/claims.json").read_text(encoding="utf-8"))
-    tested = {name.split(":")[0] for name in list_of_mutants.test_cases()}
-    for claim in claims:
-        if "waits_for" not in claim and claim["id"] not in tested:
-            yield f"claims: no test is named for {claim['id']}"
+    text = "\n".join(texts("*.cpp") + texts("*.py"))
+    words = {*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)}
+    package = (ROOT / "oracle/python/ringproof/__init__.py").read_text(encoding="utf-8")
+    exported = re.findall(r'"(\w+)"', package.split("__all__")[1])
+    yield from missing("python", exported, words)
+    commands = re.findall(r'add_subcommand\(\s*"(\w[\w-]*)"', "".join(texts("*.cpp", "oracle/cli")))
+    yield from missing("commands", commands, words)
+    presets = json.loads((ROOT / "oracle/contract/presets.json").read_text(encoding="utf-8"))
+    yield from missing("presets", presets, words)
+    claims = [claim["id"] for claim in json.loads(
+        (ROOT / "tests/claims.json").read_text(encoding="utf-8")) if "waits_for" not in claim]
+    named = {name.split(":")[0] for name in list_of_mutants.test_cases()}
+    yield from (f"claims: no test is named for {claim}" for claim in claims if claim not in named)
+    yield from missing("claims", claims, {mutant["killer"].split(":")[0] for mutant in tests})
 
 
 if __name__ == "__main__":

@@ -33,39 +33,75 @@ def matrix(mutants, kills):
     """Lines of a table: class, mutants, and for each theme how many of them it kills."""
     laws = by_suite.themes()
     themes = sorted(set(laws.values()))
-    yield "| fault | mutants | " + " | ".join(themes) + " |"
-    yield "|" + "---|" * (len(themes) + 2)
+    yield from table("fault", "mutants", *themes)
     for name, members in by_class(m for m in mutants if "equivalent" not in m).items():
         seen = [{laws.get(law, "") for law in kills.get(m["name"], [])} for m in members]
         counts = [sum(theme in one for one in seen) for theme in themes]
         yield f"| {name} | {len(members)} | " + " | ".join(str(n or "") for n in counts) + " |"
 
 
+def table(*columns):
+    return ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+
+
+def where(mutant):
+    """The folder of a mutant's file: the tier, or the part of the judge."""
+    parts = mutant["file"].split("/")
+    return "/".join(parts[:2]) if parts[0] == "oracle" else parts[0]
+
+
+def fault_of(mutant):
+    """Class and words of a mutant that a test kills; the class may be missing."""
+    word, _, text = mutant["fault"].partition(": ")
+    return (word, text) if text and word.isupper() else ("", mutant["fault"])
+
+
+def places(classes, mutants, tests):
+    """Lines of a table: class, what it is, and how many mutants of it each place has."""
+    planted = {}
+    for name, place in [(m["class"], where(m)) for m in mutants] + [
+            (fault_of(m)[0], where(m)) for m in tests]:
+        planted.setdefault(name, []).append(place)
+    columns = sorted({place for name in classes for place in planted.get(name, [])},
+                     key=lambda place: (place != "reference", place))
+    yield from table("fault", "is", *columns)
+    for name, text in classes.items():
+        counts = [planted.get(name, []).count(place) for place in columns]
+        yield f"| {name} | {text} | " + " | ".join(str(n or "") for n in counts) + " |"
+
+
 def page():
     mutants = by_suite.load()
     kills = json.loads(by_suite.KILLS.read_text(encoding="utf-8"))
+    excuses = json.loads(EXCUSES.read_text(encoding="utf-8"))
+    classes = json.loads((by_suite.HERE / "classes.json").read_text(encoding="utf-8"))
     live = [m for m in mutants if "equivalent" not in m]
     killed = [m for m in live if kills.get(m["name"])]
     named = [m for m in live if m["law"] in kills.get(m["name"], [])]
     tests = by_suite.load_killed_by_tests()
     lines = [TITLE, f"Of {len(live)} mutants of the reference tier the suite kills {len(killed)}, "
-             f"{len(named)} of them by the law that is named for them;\n{len(mutants) - len(live)} "
-             f"more change nothing that could be seen. {len(tests)} mutants of readers, "
-             "schedules and other tiers\nare killed by unit tests (`tests/mutants/`).\n",
-             "## The matrix\n",
-             "How many mutants of a class break a law of each theme (`tests/suite/laws_*.cpp`):\n",
-             *matrix(mutants, kills), "\n## The mutants\n",
-             "| fault | where | what is planted | law |", "|---|---|---|---|"]
+             f"{len(named)} of them by the law that is named for them.\n{len(tests)} more, of the "
+             "judge and of all tiers, are killed by the test that is named for them.\n",
+             "## The classes, and where each is planted\n", *places(classes, live, tests),
+             "\n## Which laws see them\n",
+             "How many mutants of a class in the reference tier break a law of each theme "
+             "(`tests/suite/laws_*.cpp`):\n",
+             *matrix(mutants, kills), "\n## The mutants that laws kill\n",
+             *table("fault", "where", "what is planted", "law")]
     for name, members in by_class(live).items():
         for m in members:
-            where = m["file"].split("/", 1)[1]
-            lines.append(f"| {name} | `{where}` | {m['what']} | `{m['law']}` |")
-    lines += ["\n## Not planted here\n", "| fault | why |", "|---|---|"]
-    for excuse in json.loads(EXCUSES.read_text(encoding="utf-8"))["faults"]:
-        lines.append(f"| {excuse['name']} | {excuse['reason']} |")
+            place = m["file"].split("/", 1)[1]
+            lines.append(f"| {name} | `{place}` | {m['what']} | `{m['law']}` |")
+    lines += ["\n## The mutants that tests kill\n",
+              *table("fault", "where", "what is planted", "test")]
+    for m in sorted(tests, key=lambda m: (where(m), fault_of(m)[0], m["name"])):
+        name, text = fault_of(m)
+        lines.append(f"| {name} | `{m['file']}` | {text} | {m['killer'].replace('|', '&#124;')} |")
+    lines += ["\n## Not planted\n", *table("fault", "why")]
+    lines += [f"| {excuse['name']} | {excuse['reason']} |" for excuse in excuses["faults"]]
     equivalent = [m for m in mutants if "equivalent" in m]
     if equivalent:
-        lines += ["\n## Equivalent\n", "| where | what | why nothing shows |", "|---|---|---|"]
+        lines += ["\n## Equivalent\n", *table("where", "what", "why nothing shows")]
         for m in equivalent:
             lines.append(f"| `{m['file'].split('/', 1)[1]}` | {m['what']} | {m['equivalent']} |")
     return "\n".join(lines) + "\n"

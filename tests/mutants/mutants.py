@@ -3,9 +3,12 @@
 
     mutants.py [NAME...]      all mutants, or those whose name or fault contains a word
     mutants.py --suite ...    only those that the property suite kills (suite_mutants.json)
-    mutants.py --tests ...    only those that a unit test kills (mutants.json, cuda.json)
-    mutants.py --share N      the N-th part of each list whose turn it is, by the commit
-    mutants.py --write        all that the suite kills; then kills.json and docs/faults.md
+    mutants.py --tests ...    only those that a unit test kills (the other lists)
+    mutants.py --share N      the part whose turn it is (CI): of N parts of what the suite kills,
+                              and of what tests kill one program's, a program more each commit
+    mutants.py --seconds S    no mutant begins after so many seconds
+    mutants.py --write        all that the suite kills, or those of the words; then kills.json and
+                              docs/faults.md
     mutants.py --match        builds nothing: does every mutant match once, does its killer exist?
 
 A mutant is an edit as data: in `file`, `from` becomes `to`. It must match exactly once and compile.
@@ -21,6 +24,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "style"))
@@ -100,12 +104,43 @@ def verdict(mutant):
         target.write_text(text, encoding="utf-8")
 
 
+def turn():
+    """A number that grows by one with each commit, so that a rerun judges the same mutants. What a
+    clone without history cannot count, it takes from the commit's name."""
+    def git(*words):
+        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True,
+                              text=True).stdout.strip()
+    if git("rev-parse", "--is-shallow-repository") == "false":
+        return int(git("rev-list", "--count", "HEAD") or "0")
+    return int(git("rev-parse", "HEAD") or "0", 16)
+
+
 def share(mutants, parts):
-    """The part of the list whose turn it is: the commit decides, so that a rerun is the same."""
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True,
-                            text=True).stdout.strip()
-    turn = int(commit or "0", 16) % parts
-    return [mutant for n, mutant in enumerate(mutants) if n % parts == turn]
+    """The part of a list whose turn it is. Building a test program takes longer than judging its
+    mutants: of those killed by tests, one program's, each time from another place on."""
+    now = turn()
+    programs = sorted({mutant["program"] for mutant in mutants if "program" in mutant})
+    if not programs:
+        return mutants[now % parts::parts]
+    some = [m for m in mutants if m["program"] == programs[now % len(programs)]]
+    first = now // len(programs) * max(1, len(some) // parts) % len(some)
+    return some[first:] + some[:first]
+
+
+class Clock:
+    """The time that is left, and how many mutants it was too short for."""
+
+    def __init__(self, seconds):
+        self.end = None if seconds is None else time.monotonic() + seconds
+        self.not_begun = 0
+
+    def over(self):
+        return self.end is not None and time.monotonic() > self.end
+
+    def close(self, judged):
+        if self.not_begun:
+            print(f"mutants: no time for {self.not_begun} more")
+        return 1 if self.not_begun and not judged else 0
 
 
 def configure():
@@ -121,28 +156,39 @@ def build_or_stop(program):
         raise SystemExit(f"mutants: {program} does not compile unedited:\n{log}")
 
 
-def kill_by_tests(chosen):
-    """How many survive the tests that are named for them."""
+def kill_by_tests(chosen, clock):
+    """How many survive the tests that are named for them, and how many were judged."""
+    if clock.over():
+        clock.not_begun += len(chosen)
+        return 0, 0
     for program in sorted({mutant["program"] for mutant in chosen}):
         build_or_stop(program)
     for program, killer in sorted({(mutant["program"], mutant["killer"]) for mutant in chosen}):
         if not passes(program, killer):
             raise SystemExit(f"mutants: '{killer}' fails without any fault")
-    alive = 0
+    alive = judged = 0
     for mutant in chosen:
+        if clock.over():
+            clock.not_begun += 1
+            continue
         result = verdict(mutant)
+        judged += 1
         alive += result != "killed"
         print(f"{result:9} {mutant['name']:28} {mutant['fault']}", flush=True)
-    print(f"mutants: {len(chosen) - alive} of {len(chosen)} killed by the test named for them")
-    return alive
+    print(f"mutants: {judged - alive} of {judged} killed by the test named for them")
+    return alive, judged
 
 
-def kill_by_suite(chosen, build_folder, write):
-    """How many survive the law that is named for them. Prints the kill matrix."""
+def kill_by_suite(chosen, build_folder, write, clock):
+    """How many survive the law that is named for them, and how many were judged. Prints the kill
+    matrix."""
     live = [mutant for mutant in chosen if "equivalent" not in mutant]
     jobs = int(os.environ.get("RINGPROOF_JOBS", str(os.cpu_count())))
     kills, slowest, alive = {}, 0.0, 0
-    for mutant, record in by_suite.run(build_folder, live, 3, jobs):
+    for mutant, record in by_suite.run(build_folder, live, 3, jobs, clock.over):
+        if record is None:
+            clock.not_begun += 1
+            continue
         kills[mutant["name"]] = record["laws"]
         slowest = max(slowest, record["seconds"])
         alive += record["verdict"] != "killed"
@@ -151,14 +197,18 @@ def kill_by_suite(chosen, build_folder, write):
         if record["log"]:
             print(record["log"])
     print()
-    print("\n".join(matrix.matrix(live, kills)))
+    print("\n".join(matrix.matrix([m for m in live if m["name"] in kills], kills)))
     seen = sum(bool(laws) for laws in kills.values())
-    print(f"mutants: the suite kills {seen} of {len(live)}, {len(live) - alive} by the law named "
+    print(f"mutants: the suite kills {seen} of {len(kills)}, {len(kills) - alive} by the law named "
           f"for them; the slowest in {slowest:.0f} s")
-    if write:
-        by_suite.KILLS.write_text(json.dumps(kills, indent=0) + "\n", encoding="utf-8")
+    if write and not clock.not_begun:
+        known = {mutant["name"] for mutant in by_suite.load()}
+        old = by_suite.KILLS.read_text(encoding="utf-8") if by_suite.KILLS.exists() else "{}"
+        kills = {name: laws for name, laws in (json.loads(old) | kills).items() if name in known}
+        lines = [f"  {json.dumps(n)}: {json.dumps(laws)}" for n, laws in sorted(kills.items())]
+        by_suite.KILLS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         matrix.main(["--write"])
-    return alive
+    return alive, len(kills)
 
 
 def main(arguments):
@@ -167,6 +217,7 @@ def main(arguments):
     for flag in ("--suite", "--tests", "--write", "--match"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--share", type=int, default=1)
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--build", type=pathlib.Path, help="a build folder that has the suite")
     given = parser.parse_args(arguments)
     tests, suite = by_suite.load_killed_by_tests(), by_suite.load()
@@ -184,16 +235,21 @@ def main(arguments):
             word in m["name"] or word in m.get("class", "") for word in given.words)]
         return share(some, given.share) if given.share > 1 else some
 
-    if given.build is None:
+    clock = Clock(given.seconds)
+    by_tests = [] if given.suite or given.write else chosen(tests)
+    by_laws = [] if given.tests else chosen(suite)
+    if by_tests or given.build is None:
         configure()
-    alive = 0
-    if not given.suite and not given.write and chosen(tests):
-        alive += kill_by_tests(chosen(tests))
-    if not given.tests and chosen(suite):
-        if given.build is None:
-            build_or_stop("ringproof-suite")
-        alive += kill_by_suite(chosen(suite), given.build or BUILD, given.write)
-    return 1 if alive else 0
+    if by_laws and given.build is None:
+        build_or_stop("ringproof-suite")
+    alive = judged = 0
+    if by_laws:
+        survivors, count = kill_by_suite(by_laws, given.build or BUILD, given.write, clock)
+        alive, judged = alive + survivors, judged + count
+    if by_tests:
+        survivors, count = kill_by_tests(by_tests, clock)
+        alive, judged = alive + survivors, judged + count
+    return 1 if alive else clock.close(judged)
 
 
 if __name__ == "__main__":
