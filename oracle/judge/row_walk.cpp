@@ -140,8 +140,13 @@ void walk(const Problem& problem, std::span<const Chunk> chunks, const WalkOptio
           }
         }
         work(worker, n, chunks[n], *slot.truth);
-        const std::lock_guard lock(slot.mutex);
-        if (--slot.chunks_left == 0) slot.truth.reset();
+        {
+          const std::lock_guard lock(slot.mutex);
+          if (--slot.chunks_left == 0) slot.truth.reset();
+        }
+        const std::lock_guard lock(report_mutex);
+        done += chunks[n].last - chunks[n].first;
+        if (options.progress) options.progress(done, total);
       } catch (...) {
         const std::lock_guard lock(report_mutex);
         stop = true;
@@ -151,9 +156,6 @@ void walk(const Problem& problem, std::span<const Chunk> chunks, const WalkOptio
         }
         return;
       }
-      const std::lock_guard lock(report_mutex);
-      done += chunks[n].last - chunks[n].first;
-      if (options.progress) options.progress(done, total);
     }
   };
 

@@ -54,7 +54,8 @@ struct Chunk {
 struct WalkOptions {
   Precision precision = Precision::fast;
   int threads = 0;  // 0: as many as the machine has
-  /// Called now and then with rows done and rows in all, never from two threads at once.
+  /// Called now and then with rows done and rows in all, never from two threads at once. What it
+  /// throws ends the walk.
   std::function<void(std::int64_t, std::int64_t)> progress;
 };
 

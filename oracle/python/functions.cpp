@@ -11,6 +11,7 @@
 #include "oracle/generate/suite.hpp"
 #include "oracle/judge/gradient_truth.hpp"
 #include "oracle/judge/truth_tensors.hpp"
+#include "oracle/python/interruptible.hpp"
 #include "oracle/python/judgement.hpp"
 #include "oracle/report/diagnosis_text.hpp"
 #include "oracle/report/report.hpp"
@@ -113,7 +114,7 @@ nb::dict truth(const nb::dict& tensors, const std::string& spec, const std::stri
   const Arrays arrays(tensors, name);
   const oracle::Case input = case_of(arrays, spec);
   const oracle::Problem& p = input.problem;
-  const oracle::CheckOptions terms = check_options(options);
+  oracle::CheckOptions terms = check_options(options);
   oracle::DType dtype = p.q.dtype;
   if (!type.empty() && (!oracle::parse_dtype(type, dtype) || !oracle::is_float(dtype))) {
     throw BadInput(name + ": dtype " + type + " is no float type");
@@ -123,15 +124,14 @@ nb::dict truth(const nb::dict& tensors, const std::string& spec, const std::stri
   oracle::TruthTensors forward;
   oracle::GradientTensors gradients;
   const bool backward = input.dout || input.dlse;
-  {
-    const nb::gil_scoped_release without_lock;
+  interruptible(terms.walk, [&] {
     const oracle::LseBase base = p.spec.lse_base.value_or(oracle::LseBase::e);
     forward = oracle::truth_tensors(p, base, terms.bits, terms.walk, types);
     if (backward) {
       gradients =
           oracle::gradient_tensors(p, {input.dout, input.dlse, {}}, terms.bits, terms.walk, dtype);
     }
-  }
+  });
   nb::dict result;
   result["out"] = intervals(forward.out, {p.batches, p.heads, p.queries, p.value_dim});
   result["lse"] = intervals(forward.lse, {p.batches, p.heads, p.queries});

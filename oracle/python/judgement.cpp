@@ -5,6 +5,7 @@
 #include "oracle/case/assemble.hpp"
 #include "oracle/case/error.hpp"
 #include "oracle/python/case_files.hpp"
+#include "oracle/python/interruptible.hpp"
 #include "oracle/report/diagnosis_text.hpp"
 #include "oracle/report/heat_map.hpp"
 #include "oracle/report/report.hpp"
@@ -91,9 +92,10 @@ Judgement::Judgement(const nb::dict& tensors, const std::string& spec, const std
   if (contract_text_.empty()) throw BadInput(name + ": no contract is given");
   if (case_.answers.empty()) throw BadInput(name + ": there is no answer to judge (out, lse, ...)");
   contract_ = oracle::read_contract(contract_text_, case_.problem.spec);
-  const nb::gil_scoped_release without_lock;
-  fingerprint_ = arrays_.fingerprint();
-  report_ = oracle::check(case_, contract_, options_);
+  interruptible(options_.walk, [this] {
+    fingerprint_ = arrays_.fingerprint();
+    report_ = oracle::check(case_, contract_, options_);
+  });
 }
 
 std::string Judgement::text(const std::string& repeat) const {
@@ -125,6 +127,7 @@ const oracle::Diagnosis& Judgement::diagnosis() {
 
 std::string Judgement::explanation_text() {
   const nb::gil_scoped_release without_lock;
+  const std::lock_guard one_at_a_time(mutex_);
   const oracle::Diagnosis& found = diagnosis();
   std::string text = oracle::to_text(report_, found);
   if (report_.verdict == oracle::Verdict::fail && found.explanations.empty()) {
@@ -137,6 +140,7 @@ std::string Judgement::explanation_text() {
 
 std::string Judgement::explanations_json() {
   const nb::gil_scoped_release without_lock;
+  const std::lock_guard one_at_a_time(mutex_);
   auto list = nlohmann::json::array();
   for (const oracle::Explanation& one : diagnosis().explanations) {
     std::string words = one.words;

@@ -3,6 +3,7 @@
 // remembered what the arrays held, and nothing is said about arrays that have changed since.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -44,6 +45,7 @@ class Judgement {
   oracle::CheckOptions options_;
   oracle::Report report_;
   std::uint64_t fingerprint_ = 0;
+  std::mutex mutex_;  // taken without the interpreter's lock, guards what follows
   std::optional<oracle::Diagnosis> diagnosis_;
 };
 

@@ -16,7 +16,8 @@ def _arguments(function, q, k, v, given):
     if k is not None or v is not None:
         raise TypeError(f"{function}() takes a case file alone, or q, k and v")
     case = read(q)
-    merged = {**case.arguments, "contract": case.contract, **given}
+    changed = {name: value for name, value in given.items() if value is not None}
+    merged = {**case.arguments, "contract": case.contract, **changed}
     return sorted_arguments(function, merged), os.fspath(q)
 
 
@@ -92,7 +93,7 @@ class Fit:
     tried: int
 
     @property
-    def tightest(self):
+    def tightest(self) -> "str | None":
         """The name of the tightest contract that accepts everything, or None."""
         return self.accepting[0]["contract"] if self.accepting else None
 

@@ -26,7 +26,7 @@ class Audit:
     findings: list  # mistakes of the catalogue that change an answer
 
     @property
-    def accepted(self):
+    def accepted(self) -> list[str]:
         """Ids of the mistakes that the rule accepts in at least one form."""
         return sorted({one["id"] for one in self.findings if one["accepted"]})
 

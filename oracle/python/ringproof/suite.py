@@ -8,6 +8,7 @@ was made.
 
 import os
 import pathlib
+import re
 import select
 import shutil
 import subprocess
@@ -25,14 +26,14 @@ WORDS = {0: "PASS", 1: "FAIL", 3: "UNDECIDED", NOT_SUPPORTED: "SKIPPED"}
 class SuiteResult:
     """`verdict` is the worst of all laws; `str` is what `ringproof suite` prints."""
 
-    def __init__(self, verdict, text):
+    def __init__(self, verdict: str, text: str) -> None:
         self.verdict, self.text = verdict, text
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         return self.verdict == "PASS"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
     def __repr__(self):
@@ -83,7 +84,14 @@ def suite(kernel, contract, *, only=None, require=None, seed=1, count=3, promise
     if ended.returncode not in WORDS:
         message = ended.stderr.strip() or f"{PROGRAM} ended with {ended.returncode}"
         raise ValueError(message) if ended.returncode == 2 else RuntimeError(message)
-    return SuiteResult(WORDS[ended.returncode], ended.stdout.rstrip("\n"))
+    return SuiteResult(WORDS[ended.returncode], _in_python(ended.stdout.rstrip("\n"), contract))
+
+
+def _in_python(text, contract):
+    """The commands that repeat a failure as calls of this module: the pipes are gone by then."""
+    return re.sub(r"repeat: .* --only (\S+) --seed (\d+) --count (\d+)",
+                  lambda found: f"repeat: ringproof.suite(kernel, {contract!r}, "
+                                f"only={found[1]!r}, seed={found[2]}, count={found[3]})", text)
 
 
 class _Pipes:

@@ -1,0 +1,3 @@
+"""What the tests of the package share."""
+
+pytest_plugins = ["pytester"]
