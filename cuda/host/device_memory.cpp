@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -34,6 +35,7 @@ void* DeviceMemory::allocate(std::size_t bytes, int device, bool pinned) {
   std::memset(at, 0xff, bytes);
   next_ += whole + kPage;
   allocations_[at] = Allocation{bytes, device, pinned, false, {}};
+  if (!pinned) high_water_ = std::max(high_water_, in_use_[device] += bytes);
   return at;
 }
 
@@ -42,6 +44,7 @@ bool DeviceMemory::release(void* address) {
   if (found == allocations_.end() || found->second.freed) return false;
   Allocation& allocation = found->second;
   allocation.freed = true;
+  if (!allocation.pinned) in_use_[allocation.device] -= allocation.bytes;
   allocation.cells = {};
   const std::size_t whole = pages(allocation.bytes == 0 ? 1 : allocation.bytes);
   madvise(address, whole, MADV_DONTNEED);

@@ -55,6 +55,9 @@ class DeviceMemory {
   std::optional<Fault> note(const void* address, std::size_t size, Access access,
                             const Accessor& by, const void* instruction);
 
+  /// The most bytes that one device held at any time, pinned memory of the host apart.
+  std::size_t high_water() const { return high_water_; }
+
   std::vector<OperationInfo> operations{1};  // 0: none
   bool race_checks = true;
 
@@ -82,6 +85,8 @@ class DeviceMemory {
   char* arena_ = nullptr;
   char* next_ = nullptr;
   std::map<char*, Allocation> allocations_;
+  std::map<int, std::size_t> in_use_;  // bytes a device
+  std::size_t high_water_ = 0;
   std::pair<char* const, Allocation>* last_ = nullptr;
 };
 

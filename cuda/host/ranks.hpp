@@ -28,6 +28,7 @@ struct RankOptions {
 /// What was executed.
 struct RankCounts {
   std::uint64_t operations = 0, messages = 0, switches = 0;
+  std::uint64_t device_bytes = 0;  // allocated at one time on the fullest device
 };
 
 RankCounts run_ranks(int ranks, const RankOptions& options, const std::function<void(int)>& body);

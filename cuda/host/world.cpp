@@ -39,6 +39,7 @@ RankCounts World::run() {
   world = nullptr;
   global_access = nullptr;
   if (fault_) std::rethrow_exception(fault_);
+  counts_.device_bytes = memory.high_water();
   return counts_;
 }
 

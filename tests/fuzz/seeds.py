@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the seeds of case_file_fuzz and shards_fuzz: small sound files, each with other parts
-of the format."""
+"""Writes the seeds of case_file_fuzz, shards_fuzz and capi_fuzz: small sound files and calls, each
+with other parts of the format."""
 
 import json
 import pathlib
@@ -67,16 +67,19 @@ SHARDS = {
     "own_keys": (shard([0, 3], [0, 3], [1, 2]), shard([2, 1], [1, 2], [1, 2])),
     "all_keys": (shard([1], [0, 1, 2, 3], [1, 4]), shard([0, 3, 2], [3, 2, 1, 0], [3, 4])),
 }
+# Bytes from which capi_fuzz draws: sizes first. Ones and zeros make sound calls.
+CALLS = {"smallest": bytes(64), "ones": bytes([1]) * 256,
+         "larger": bytes([0, 1, 1, 2, 2, 2, 1]) + bytes([4, 4, 4] * 200),
+         "mixed": bytes(n * n % 251 for n in range(600))}
 
 
 def main():
-    folder = pathlib.Path(__file__).parent / "seeds"
-    for name, data in CASES.items():
-        (folder / "case_file_fuzz").mkdir(parents=True, exist_ok=True)
-        (folder / "case_file_fuzz" / name).write_bytes(data)
-    for name, (first, second) in SHARDS.items():
-        (folder / "shards_fuzz").mkdir(parents=True, exist_ok=True)
-        (folder / "shards_fuzz" / name).write_bytes(struct.pack("<I", len(first)) + first + second)
+    pairs = {name: struct.pack("<I", len(a)) + a + b for name, (a, b) in SHARDS.items()}
+    for target, seeds in {"case_file_fuzz": CASES, "shards_fuzz": pairs, "capi_fuzz": CALLS}.items():
+        folder = pathlib.Path(__file__).parent / "seeds" / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in seeds.items():
+            (folder / name).write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -93,6 +93,34 @@ TEST_CASE("C5: the trace of the devices is the schedule: blocks, neighbours and 
   CHECK(waited == P * (P - 1));
 }
 
+TEST_CASE(
+    "C23: one device streams its own memory, O(N); a ring streams the network, O(N/P) a device") {
+  // The table's other cells: what a kernel keeps on chip is tested in shared_memory_test.cpp, the
+  // bottlenecks in C15.
+  const auto counts = [](Index N, Index P) {
+    test::CaseDescription description = ring_case();
+    description.queries = description.keys = N;
+    const test::DeviceCase device(description, Element::bf16);
+    reference::Trace trace;
+    device.run(cuda::best_kernel(Element::bf16), {P, Layout::contiguous}, trace);
+    return cuda_host::rank_counts();
+  };
+  const Index b = 32;
+  const auto bytes = [&](Index N, Index P) {
+    return static_cast<Index>(counts(N, P).device_bytes);
+  };
+  // One device: nothing is sent, and memory is a straight line in N: no N x N matrix.
+  CHECK(counts(4 * b, 1).messages == 0);
+  const Index first = bytes(2 * b, 1) - bytes(b, 1), second = bytes(4 * b, 1) - bytes(2 * b, 1);
+  CHECK(first > 0);
+  CHECK(second == 2 * first);
+  // A ring: K and V come by P (P - 1) messages, and at fixed b nothing grows.
+  CHECK(counts(4 * b, 4).messages > 0);
+  CHECK(bytes(4 * b, 4) == bytes(2 * b, 2));
+  CHECK(bytes(8 * b, 8) == bytes(2 * b, 2));
+  CHECK(2 * bytes(4 * b, 4) < bytes(4 * b, 1));
+}
+
 TEST_CASE("a ring that is refused leaves no trace of itself: heads too wide, a type not taken") {
   test::CaseDescription description = ring_case();
   description.head_dim = 130;
