@@ -22,8 +22,8 @@ class Reader {
   int below(int limit) { return byte() % limit; }
   /// Mostly 1 to 4, else what no axis has, or none.
   std::int64_t length() {
-    const int drawn = below(16);
-    return drawn == 15 ? -1 : drawn == 14 ? 0 : 1 + drawn % 4;
+    const int drawn = below(64);
+    return drawn == 63 ? -1 : drawn == 62 ? 0 : 1 + drawn % 4;
   }
   template <class T>
   T raw() {
@@ -45,10 +45,10 @@ class Tensors {
 
   /// A tensor of this shape, or of one that the bytes changed.
   ringproof_tensor draw(std::vector<std::int64_t> shape, int usual_type) {
-    if (reader_.below(12) == 0) shape.assign(static_cast<std::size_t>(reader_.below(6)), 2);
-    if (reader_.below(12) == 0 && !shape.empty()) shape.back() = reader_.length();
+    if (reader_.below(64) == 0) shape.assign(static_cast<std::size_t>(reader_.below(6)), 2);
+    if (reader_.below(64) == 0 && !shape.empty()) shape.back() = reader_.length();
     shapes_.push_back(shape);
-    const int type = reader_.below(8) == 0 ? reader_.raw<std::uint16_t>() : usual_type;
+    const int type = reader_.below(32) == 0 ? reader_.raw<std::uint16_t>() : usual_type;
     ringproof_tensor tensor = ringproof_view(nullptr, type, static_cast<std::int32_t>(shape.size()),
                                              shapes_.back().data());
     const std::size_t rows = steps(shape);
@@ -86,7 +86,8 @@ class Tensors {
 
 constexpr std::array kTypes{RINGPROOF_F32, RINGPROOF_BF16,    RINGPROOF_F16,
                             RINGPROOF_F64, RINGPROOF_F8_E4M3, RINGPROOF_F8_E5M2};
-constexpr std::array kContracts{"fp32", "fp64", "bf16-flash", "fp16-eager", "bf16-eager", "bf16-io", "fp8-e4m3-flash", "tf32-flash"};
+constexpr std::array kContracts{"fp32",       "fp64",    "bf16-flash",     "fp16-eager",
+                                "bf16-eager", "bf16-io", "fp8-e4m3-flash", "tf32-flash"};
 
 void expect(bool holds) {
   if (!holds) std::abort();
@@ -118,15 +119,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   problem.k_scale = tensors.maybe({1, 1, 1, 1}, RINGPROOF_F32);
   problem.dout = tensors.maybe({B, H, Nq, Dv}, type);
   problem.dlse = tensors.maybe({B, H, Nq}, RINGPROOF_F32);
-  problem.layout = reader.below(5);
-  problem.causal = reader.below(5);
+  problem.layout = reader.below(8) == 0 ? reader.below(5) : RINGPROOF_BHND;
+  problem.causal = reader.below(4);
   problem.window_left = reader.below(6) - 2;
   problem.window_right = reader.below(6) - 2;
-  problem.empty_row = reader.below(5);
-  problem.lse_base = reader.below(5);
+  problem.empty_row = reader.below(4);
+  problem.lse_base = reader.below(4);
   problem.ranks = reader.below(6) - 1;
-  problem.ring_layout = reader.below(6);
-  problem.ring_order = reader.below(4);
+  problem.ring_layout = reader.below(5);
+  problem.ring_order = reader.below(3);
   if (reader.below(4) == 0) problem.has_scale = 1, problem.scale = reader.raw<double>();
   if (reader.below(4) == 0) problem.softcap = reader.raw<double>();
   if (reader.below(16) == 0) problem.struct_size = reader.raw<std::uint32_t>() % 2048;
