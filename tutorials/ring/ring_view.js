@@ -19,7 +19,7 @@ function colour(block, kind) {
 
 const CENTRE = 220;
 const SEAT_RADIUS = 160;
-const ARROW_RADIUS = 102;
+const arrowRadius = (ranks) => (ranks > 6 ? 94 : 102);
 
 const angleOf = (rank, ranks) => (2 * Math.PI * rank) / ranks - Math.PI / 2;
 function pointAt(angle, radius) {
@@ -73,7 +73,7 @@ function arrow(run, from, to, dashed) {
   let sweep = angleOf(to, run.ranks) - angleOf(from, run.ranks);
   if (clockwise && sweep <= 0) sweep += 2 * Math.PI;
   if (!clockwise && sweep > 0) sweep -= 2 * Math.PI;
-  const radius = ARROW_RADIUS - (dashed ? 12 : 0);
+  const radius = arrowRadius(run.ranks) - (dashed ? 12 : 0);
   const gap = Math.min(0.3, Math.abs(sweep) * 0.16) * Math.sign(sweep);
   const head = Math.min(0.12, Math.abs(sweep) * 0.2) * Math.sign(sweep);
   const first = angleOf(from, run.ranks) + gap, last = first + sweep - 2 * gap - head;
@@ -107,7 +107,8 @@ function byteLabels(run, pass, step) {
     const to = pass.events[step].find((e) => e.rank === rank && e.action.startsWith("post"))?.peer;
     if (!bytes || to === rank) continue;
     const half = modulo(to - rank, run.ranks) <= run.ranks / 2 ? 0.5 : -0.5;
-    const {x, y} = pointAt(angleOf(rank + half, run.ranks), pass.name === "backward" ? 64 : 72);
+    const inside = arrowRadius(run.ranks) - (pass.name === "backward" ? 38 : 30);
+    const {x, y} = pointAt(angleOf(rank + half, run.ranks), inside);
     group.append(svg("text", {class: "bytes", x, y: y + 4}, bytesText(bytes)));
   }
   return group;

@@ -80,7 +80,7 @@ function backwardFormulas(run, pass, step, chosenRow) {
   return [
     `The forward pass left L = m + ln l = ${number(logSumExp)}; no state is built again.`,
     keys.length ?
-        `P = exp(s − L) of the keys of block ${pass.block[step][rank]}: ${shortList(p, 6, ", ")}` :
+        `Probabilities exp(s − L) in block ${pass.block[step][rank]}: ${shortList(p, 6, ", ")}.` :
         `The mask hides block ${pass.block[step][rank]} from the row.`,
     "The rank adds its part to the gradient that travels behind the block, and passes the sum on."
   ];
