@@ -28,7 +28,8 @@ PANDOC = ["pandoc", "--from=gfm+tex_math_dollars", "--to=html5", "--mathml",
 LINK = re.compile(r'(<(?:a|img)\b[^>]*?\b(?:href|src)=")([^"]*)(")')
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>', re.S)
 TITLE = re.compile(r"<h1[^>]*>(.*?)</h1>", re.S)
-PATH = re.compile(r"(?<!>)<code>((?:reference|mpi|cuda|oracle|tests|docs|tutorials)/[\w./-]*)</code>")
+FOLDERS = "reference|mpi|cuda|oracle|tests|docs|tutorials"
+PATH = re.compile(rf"(?<!>)<code>((?:{FOLDERS})/[\w./-]*)</code>")
 COPIED = {".html", ".svg", ".png", ".jpg", ".css", ".pdf"}
 MOST_SOURCE_BYTES = 300_000
 

@@ -3,9 +3,9 @@
 
     screenshots.py FOLDER [--bin build/bin] [--report FILE.html]
 
-writes into FOLDER: ring.png and ring-dark.png (the interactive ring), ring-phone.png, demo.svg (what
-`ringproof-demo` prints, as a drawing, so that it stays text), report.png of a report in HTML if one
-is named. Needs Chromium for all but demo.svg.
+writes into FOLDER: ring.png, ring-dark.png and ring-phone.png (the interactive ring), demo.svg
+(what `ringproof-demo` prints, as a drawing, so that it stays text), and report.png of a report in
+HTML if one is named. Needs Chromium for all but demo.svg.
 """
 
 import argparse
