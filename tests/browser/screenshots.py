@@ -32,13 +32,13 @@ def terminal(command, text):
     height = TITLE + MARGIN + len(lines) * LINE_HEIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" font-size="13" fill="#e6e4df" xml:space="preserve" '
+        f'height="{height}" role="img" font-size="13" fill="#e6e4df" '
         'font-family="ui-monospace, SF Mono, Menlo, Consolas, DejaVu Sans Mono, monospace">',
         f"<title>{html.escape(command)}, run in a terminal</title>",
         '<rect width="100%" height="100%" rx="9" fill="#15181d"/>',
         *(f'<circle cx="{18 + 18 * n}" cy="17" r="5" fill="#4a505b"/>' for n in range(3))]
     for number, line in enumerate(lines):
-        text = html.escape(line)
+        text = html.escape(line).replace(" ", "\u00a0")  # so that columns stay columns
         for word, fill in MARKED.items():
             text = text.replace(word, f'<tspan fill="{fill}" font-weight="bold">{word}</tspan>')
         y = TITLE + (number + 1) * LINE_HEIGHT - 4
@@ -64,7 +64,7 @@ def main():
     ring = f"file://{ROOT / 'tutorials/ring.html'}{RING}"
     shots = [("ring.png", ring, dict(width=1280, height=780)),
              ("ring-dark.png", ring, dict(width=1280, height=780, dark=True)),
-             ("ring-phone.png", ring, dict(width=390, height=844, scale=2))]
+             ("ring-phone.png", ring, dict(width=390, height=1460, scale=2))]
     if given.report:
         shots.append(("report.png", given.report.resolve(), dict(width=1280, height=900)))
     with chromium.Browser() as browser:
