@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The house style, executed: docs/CONTRIBUTING.md says why each rule is there.
 
-    style.py [ROOT]     exit 1 and one line "PATH:LINE: rule: what" for each violation
+    style.py [ROOT [PATH...]]   exit 1 and one line "PATH:LINE: rule: what" for each violation in
+                                all files, or in those that are named
 
 A violation that must stay is listed with its reason in excuses.json; an excuse that nobody needs is
 an error too.
@@ -111,11 +112,12 @@ def check_folders(paths):
             yield folder, 0, "readme", "folder without README.md"
 
 
-def violations(root):
+def violations(root, chosen=()):
     """All violations as (path, line, rule, message)."""
     paths = sources.files(root)
-    yield from check_folders(set(paths))
-    for path in paths:
+    if not chosen:
+        yield from check_folders(set(paths))
+    for path in chosen or paths:
         try:
             text = (root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
@@ -151,15 +153,17 @@ def excused(found, excuses, root):
             yield excuse["path"], 0, "excuse", f"nothing needs the excuse '{excuse['reason']}'"
 
 
-def main(root):
+def main(root, chosen):
     excuses = json.loads((root / "tests/style/excuses.json").read_text(encoding="utf-8"))
-    rest = list(excused(violations(root), excuses, root))
+    rest = list(excused(violations(root, chosen), excuses, root))
+    if chosen:  # most excuses are for other files
+        rest = [violation for violation in rest if violation[2] != "excuse"]
     for path, line, rule, message in rest:
         print(f"{path}:{line}: {rule}: {message}")
-    count = len(sources.files(root))
+    count = len(chosen or sources.files(root))
     print(f"style: {count} files, {len(rest)} violations, {len(excuses)} excuses")
     return 1 if rest else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()))
+    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve(), sys.argv[2:]))
