@@ -5,6 +5,7 @@
 """
 
 import argparse
+import os
 import pathlib
 import re
 import sys
@@ -19,6 +20,25 @@ OPENING = re.compile(r"\*(\d+) minutes\. Needs: .+")
 LINKS_AT_END = re.compile(
     r"(?:\[← [^]]+\]\(([^)]+)\)|[^[]+) · \[all chapters\]\(([^)]+)\) · (?:\[.+ →\]\((.+)\)|[^[]+)")
 NOT_YET = "(not yet)"
+
+
+# Lines of the document that a page cites; "lines 71 to 83" cites both ends.
+CITED = re.compile(r"\blines? (\d+)(?: (?:to|and) (\d+))?")
+
+
+def document(root):
+    """The lines of the document, which is not part of the repository; None where it is absent."""
+    shared = pathlib.Path(os.environ.get("RINGPROOF_SHARED", root.parent / "shared"))
+    path = shared / "document.txt"
+    return path.read_text(encoding="utf-8").splitlines() if path.is_file() else None
+
+
+def check_citations(lines, source):
+    """Yields what is wrong with the lines of the document that a chapter cites."""
+    for _, text in links.prose(lines):
+        for number in (int(n) for match in CITED.findall(text) for n in match if n):
+            if not 0 < number <= len(source) or not source[number - 1].strip():
+                yield f"cites line {number} of the document, where nothing stands"
 
 
 def minutes(lines):
@@ -62,6 +82,7 @@ def check_neighbours(lines, before, after):
 
 def check(root):
     """Yields (page, what)."""
+    source = document(root)
     folders = {path.name[:2]: path.name for path in (root / "tutorials").glob("[0-9][0-9]_*")}
     table = (root / "tutorials/README.md").read_text(encoding="utf-8")
     for number, folder in sorted(folders.items()):
@@ -78,7 +99,8 @@ def check(root):
             continue
         lines = (root / page).read_text(encoding="utf-8").splitlines()
         before, after = (folders.get(f"{int(number) + step:02d}") for step in (-1, 1))
-        for what in (*check_page(number, lines), *check_neighbours(lines, before, after)):
+        for what in (*check_page(number, lines), *check_neighbours(lines, before, after),
+                     *(check_citations(lines, source) if source else ())):
             yield page, what
 
 
@@ -89,6 +111,8 @@ def main():
     found = list(check(root))
     for page, what in found:
         print(f"{page}: {what}")
+    if not document(root):
+        print("chapters: the document is absent, its lines are not looked up")
     print(f"chapters: {len(found)} differences")
     return 1 if found else 0
 

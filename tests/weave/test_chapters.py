@@ -4,6 +4,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import chapters  # noqa: E402
@@ -19,7 +20,7 @@ PAGE = """# {number} A title
 ./run exercise {number}
 ```
 
-**Before you read on:** which?
+**Before you read on:** which? See line 3.
 
 <!-- output: tutorial-{number} -->
 ```text
@@ -40,7 +41,13 @@ class Chapters(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
+        self.root = pathlib.Path(folder.name) / "ringproof"
+        self.root.mkdir()
+        environment = unittest.mock.patch.dict(chapters.os.environ)
+        environment.start()
+        self.addCleanup(environment.stop)
+        chapters.os.environ.pop("RINGPROOF_SHARED", None)
+        self.write("../shared/document.txt", "A title\n\nA text\n")
         self.write("tutorials/README.md", TABLE)
         self.write("tutorials/00_demo/README.md", "# The demo\n")
         for name, before, after in (("01_row", "00_demo", NEXT),
@@ -80,6 +87,12 @@ class Chapters(unittest.TestCase):
 
     def test_a_chapter_without_a_question(self):
         self.expect("**Before you read on:**", "And", "no question")
+
+    def test_a_line_of_the_document_that_is_empty(self):
+        self.expect("See line 3", "See lines 2 and 3", "cites line 2")
+
+    def test_a_line_behind_the_end_of_the_document(self):
+        self.expect("See line 3", "See lines 1 to 4", "cites line 4")
 
     def test_a_link_to_the_wrong_neighbour(self):
         self.expect("../02_blocks/", "../00_demo/", "the last line links to")
