@@ -69,11 +69,11 @@ def copy_sources():
             shutil.copy(source, target)
 
 
-def build(program):
-    """True if the program compiles."""
+def build(program, seconds=None):
+    """True if the program compiles, and the log. Throws subprocess.TimeoutExpired."""
     jobs = os.environ.get("RINGPROOF_JOBS", str(os.cpu_count()))
-    done = subprocess.run(["cmake", "--build", BUILD, "--parallel", jobs, "--target", program],
-                          capture_output=True, text=True)
+    done = subprocess.run(["ninja", "-C", BUILD, "-j", jobs, program], capture_output=True,
+                          text=True, timeout=seconds)
     return done.returncode == 0, done.stdout + done.stderr
 
 
@@ -134,8 +134,11 @@ class Clock:
         self.end = None if seconds is None else time.monotonic() + seconds
         self.not_begun = 0
 
+    def left(self):
+        return None if self.end is None else max(0.0, self.end - time.monotonic())
+
     def over(self):
-        return self.end is not None and time.monotonic() > self.end
+        return self.left() == 0
 
     def close(self, judged):
         if self.not_begun:
@@ -150,19 +153,20 @@ def configure():
                    check=True, stdout=subprocess.DEVNULL)
 
 
-def build_or_stop(program):
-    compiles, log = build(program)
+def build_or_stop(program, seconds=None):
+    compiles, log = build(program, seconds)
     if not compiles:
         raise SystemExit(f"mutants: {program} does not compile unedited:\n{log}")
 
 
 def kill_by_tests(chosen, clock):
     """How many survive the tests that are named for them, and how many were judged."""
-    if clock.over():
+    try:
+        for program in sorted({mutant["program"] for mutant in chosen}):
+            build_or_stop(program, clock.left())
+    except subprocess.TimeoutExpired:
         clock.not_begun += len(chosen)
         return 0, 0
-    for program in sorted({mutant["program"] for mutant in chosen}):
-        build_or_stop(program)
     for program, killer in sorted({(mutant["program"], mutant["killer"]) for mutant in chosen}):
         if not passes(program, killer):
             raise SystemExit(f"mutants: '{killer}' fails without any fault")
