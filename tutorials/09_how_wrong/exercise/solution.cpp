@@ -73,7 +73,8 @@ int main() {
               judge(2.625 + 2 * ulp, {2.625, ulp / 8}, 0.45 * ulp, 8), std::string("FAIL"));
   check.holds("a small bound has power", has_power(point, ulp, 8));
   check.holds("a bound beyond the answer has none", !has_power({2.625, 0}, 3, 8));
-  check.holds("one that refuses 0 but not twice the truth has none", !has_power({1, 0}, 0x1.ffp-1, 8));
+  check.holds("one that refuses 0 but not twice the truth has none",
+              !has_power({1, 0}, 0x1.ffp-1, 8));
   check.holds("enough power for zeros of negative answers", has_power({-1, 0}, 0.25, 8));
   return check.finish();
 }
