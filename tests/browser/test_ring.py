@@ -119,6 +119,9 @@ def the_row_shows_the_worked_example(browser, _):
     page.press("ArrowDown")
     expect(page.evaluate("document.getElementById('row').value") == "1", "row by key")
     expect("✓" in text(page, "#formula"), text(page, "#formula"))
+    page.evaluate("choose({ranks: 4, rows: 16, mask: 'causal'}, 3)")  # row 1 sees block 0 alone
+    expect("hides" in text(page, "#formula") and "✓" in text(page, "#formula"),
+           text(page, "#formula"))
 
 
 def every_row_ends_at_the_dense_softmax(browser, _):
@@ -238,6 +241,16 @@ def a_bad_trace_is_refused_by_line(browser, _):
     expect(page.errors == [], page.errors)
 
 
+def a_table_that_scrolls_keeps_its_keys(browser, _):
+    page = browser.open(PAGE, width=390)
+    page.press(KEYS["trace"])
+    page.evaluate("document.querySelector('#events').parentElement.focus()")
+    before = text(page, "#status")
+    page.press("ArrowRight")
+    wider = page.evaluate("document.activeElement.scrollWidth - document.activeElement.clientWidth")
+    expect((text(page, "#status") == before) == (wider > 0), "the key scrolls the table, or steps")
+
+
 def a_link_opens_the_view_it_names(browser, _):
     page = browser.open(f"file://{PAGE}#ranks=6&rows=30&layout=striped&mask=causal&time=2&row=7")
     choice = page.evaluate("({...view.choice, time: view.time, row: view.row})")
@@ -298,9 +311,10 @@ def main(arguments):
              the_backward_schedule_is_what_the_program_records,
              it_steps_with_buttons_and_says_what_happens, the_row_shows_the_worked_example,
              every_row_ends_at_the_dense_softmax, keys_alone_are_enough,
-             it_plays_traces_of_the_tiers, a_bad_trace_is_refused_by_line,
-             a_link_opens_the_view_it_names, it_is_readable_at_both_widths_light_and_dark,
-             the_contrast_check_sees_grey_on_grey, without_scripts_it_still_says_something]
+             a_table_that_scrolls_keeps_its_keys, it_plays_traces_of_the_tiers,
+             a_bad_trace_is_refused_by_line, a_link_opens_the_view_it_names,
+             it_is_readable_at_both_widths_light_and_dark, the_contrast_check_sees_grey_on_grey,
+             without_scripts_it_still_says_something]
     failed = 0
     with chromium.Browser() as browser:
         for test in tests:

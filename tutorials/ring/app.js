@@ -10,11 +10,9 @@ const PRESETS = [
   ["backward", {ranks: 4, rows: 16, layout: "zigzag", mask: "causal", backward: true}, 12],
   ["a recorded trace", null, 0],
 ];
-const DEFAULTS = {
-  reach: 4,
-  backward: false
-};
+const DEFAULTS = {reach: 4, backward: false};
 const PLAY_MILLISECONDS = 1400;
+const MOST_BYTES = 1 << 25;
 
 const $ = (id) => document.getElementById(id);
 const view = {
@@ -78,11 +76,16 @@ function showForm() {
   $("row").max = view.choice.rows - 1;
   if ($("row") !== document.activeElement) $("row").value = view.row;
   PRESETS.forEach(([, preset], n) => {
-    const same = preset ? !view.trace && Object.entries({...DEFAULTS, ...preset}).every(([k,
-      v]) => view.choice[k] === v || (k === "reach" && !preset.mask.includes("window"))) :
-                          Boolean(view.trace);
-    $("presets").children[n].setAttribute("aria-pressed", same);
+    $("presets").children[n].setAttribute("aria-pressed", isShown(preset));
   });
+}
+
+/** Is the page at this example? Its reach counts only if its mask is a window. */
+function isShown(preset) {
+  if (!preset || view.trace) return !preset && Boolean(view.trace);
+  const {reach, ...rest} = {...DEFAULTS, ...preset};
+  return Object.entries(rest).every(([key, value]) => view.choice[key] === value) &&
+      (view.choice.reach === reach || !preset.mask.includes("window"));
 }
 
 function draw() {
@@ -93,8 +96,7 @@ function draw() {
   drawWork($("work"), run, pass, step);
   $("work-note").textContent = workNote(pass);
   $("status").textContent = statusText(pass, step);
-  for (const id of ["controls", "row-card", "sort-label", "shipped"])
-    $(id).hidden = Boolean(view.trace) && id !== "shipped";
+  for (const id of ["controls", "row-card", "sort-label"]) $(id).hidden = Boolean(view.trace);
   for (const id of ["events-card", "leave"]) $(id).hidden = !view.trace;
   $("work").classList.toggle("trace", Boolean(view.trace));
   if (view.trace)
@@ -134,9 +136,9 @@ function stop() {
 }
 
 function play() {
-  if (view.timer)
+  if (view.timer) {
     stop();
-  else {
+  } else {
     if (view.time === lastTime()) view.time = 0;
     view.timer = setInterval(() => go(view.time + 1), PLAY_MILLISECONDS);
   }
@@ -163,21 +165,27 @@ function chooseRow(row) {
 
 /** Shows a trace, or says what is wrong with it and leaves the page as it was. */
 function showTrace(text, name) {
+  let run;
   try {
-    const run = readTrace(text);
-    stop();
-    Object.assign(view, {trace: name, run, time: 0});
-    $("error").textContent = "";
-    draw();
-    $("status").textContent = `${name}: ${run.ranks} ranks, ${
-        run.passes.map((pass) => pass.name).join(" and ")}. ${$("status").textContent}`;
+    run = readTrace(text);
   } catch (error) {
     $("error").textContent = `${name}: ${error.message}`;
+    return;
   }
+  stop();
+  Object.assign(view, {trace: name, run, time: 0});
+  $("error").textContent = "";
+  draw();
+  const passes = run.passes.map((pass) => pass.name).join(" and ");
+  $("status").textContent = `${name}: ${run.ranks} ranks, ${passes}. ${$("status").textContent}`;
 }
 
 async function readFile(file) {
-  if (file) showTrace(await file.text(), file.name);
+  if (!file) return;
+  if (file.size > MOST_BYTES)
+    $("error").textContent = `${file.name}: ${bytesText(file.size)} are too many for a trace`;
+  else
+    showTrace(await file.text(), file.name);
   $("file").value = "";  // the same file, written anew, can be chosen again
 }
 
@@ -186,13 +194,15 @@ function usePreset(n) {
   if (choice) {
     view.row = row;
     choose({...DEFAULTS, ...choice});
-  } else
+  } else {
     showTrace($("trace").textContent, name);
+  }
 }
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const {tagName, type} = event.target;
+  const {tagName, type, scrollWidth, clientWidth} = event.target;
+  if (tagName === "DIV" && scrollWidth > clientWidth) return;  // a table that the keys scroll
   if (tagName === "SELECT" || (tagName === "INPUT" && type !== "checkbox")) return;
   const onControl = ["BUTTON", "INPUT", "A"].includes(tagName);  // the space bar is theirs
   const actions = {

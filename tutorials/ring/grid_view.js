@@ -49,8 +49,8 @@ function cellPaths(grid, pass, step, cell) {
       else if (when < step)
         look = `done ${grid.owner[j]}`;
       if (!look) return;
-      const d = `M${(GRID_LEFT + column * cell).toFixed(2)} ${
-          (GRID_TOP + line * cell).toFixed(2)}h${cell}v${cell}h${- cell}z`;
+      const x = (GRID_LEFT + column * cell).toFixed(2), y = (GRID_TOP + line * cell).toFixed(2);
+      const d = `M${x} ${y}h${cell}v${cell}h${-cell}z`;
       paths.set(look, (paths.get(look) ?? "") + d);
     });
   });
@@ -64,14 +64,9 @@ function cellPaths(grid, pass, step, cell) {
 
 /** The pattern of masked cells: told from the others without colour. */
 function hatch() {
-  return svg("pattern", {
-    id: "hatch",
-    width: 6,
-    height: 6,
-    patternUnits: "userSpaceOnUse",
-    patternTransform: "rotate(45)"
-  },
-      svg("path", {class: "hatch-line", d: "M0 0V6"}));
+  const line = svg("path", {class: "hatch-line", d: "M0 0V6"});
+  const units = {patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)"};
+  return svg("pattern", {id: "hatch", width: 6, height: 6, ...units}, line);
 }
 
 /** Neighbouring lines of one owner: [first, count, owner]. */
@@ -91,40 +86,22 @@ function runsOf(grid) {
 function ownerStrips(grid, cell) {
   const strips = [];
   for (const [first, count, owner] of runsOf(grid)) {
-    const at = first * cell, length = count * cell, style = `fill: ${colour(owner, "chip")}`;
-    strips.push(svg("rect", {
-      class: "owner",
-      x: GRID_LEFT - 19,
-      y: GRID_TOP + at,
-      width: 16,
-      height: length,
-      style
-    }),
-        svg("rect", {
-          class: "owner",
-          y: GRID_TOP - 19,
-          x: GRID_LEFT + at,
-          height: 16,
-          width: length,
-          style
-        }));
-    if (length >= 11) {
-      strips.push(
-          svg("text", {class: "small", x: GRID_LEFT - 11, y: GRID_TOP + at + length / 2 + 4},
-              `${owner}`),
-          svg("text", {class: "small", x: GRID_LEFT + at + length / 2, y: GRID_TOP - 7},
-              `${owner}`));
-    }
+    const x = GRID_LEFT + first * cell, y = GRID_TOP + first * cell, length = count * cell;
+    const look = {class: "owner", style: `fill: ${colour(owner, "chip")}`};
+    strips.push(svg("rect", {...look, x: GRID_LEFT - 19, y, width: 16, height: length}),
+        svg("rect", {...look, x, y: GRID_TOP - 19, width: length, height: 16}));
+    if (length < 11) continue;
+    strips.push(svg("text", {class: "small", x: GRID_LEFT - 11, y: y + length / 2 + 4}, `${owner}`),
+        svg("text", {class: "small", x: x + length / 2, y: GRID_TOP - 7}, `${owner}`));
   }
   return strips;
 }
 
 function gridLines(grid, cell) {
   const end = GRID_LEFT + GRID_SIZE, bottom = GRID_TOP + GRID_SIZE;
-  const path = (places) => places
-                               .map((line) => `M${GRID_LEFT} ${GRID_TOP + line * cell}H${end}M${
-                                        GRID_LEFT + line * cell} ${GRID_TOP}V${bottom}`)
-                               .join("");
+  const cross = (line) => `M${GRID_LEFT} ${GRID_TOP + line * cell}H${end}` +
+      `M${GRID_LEFT + line * cell} ${GRID_TOP}V${bottom}`;
+  const path = (places) => places.map(cross).join("");
   const all = grid.lines.length <= 40 ? range(grid.lines.length) : [];
   return [
     svg("path", {class: "lines", d: path(all)}),
@@ -145,13 +122,8 @@ function drawGrid(root, run, pass, step, chosenRow, sorted) {
       ...cellPaths(grid, pass, step, cell), ...ownerStrips(grid, cell), ...gridLines(grid, cell));
   if (run.owned) {
     const line = grid.lines.indexOf(chosenRow);
-    root.append(svg("rect", {
-      class: "chosen",
-      x: GRID_LEFT,
-      y: GRID_TOP + line * cell,
-      width: GRID_SIZE,
-      height: cell
-    }));
+    const place = {x: GRID_LEFT, y: GRID_TOP + line * cell, width: GRID_SIZE, height: cell};
+    root.append(svg("rect", {class: "chosen", ...place}));
   }
   root.classList.toggle("rows", Boolean(run.owned));
   const done = sum(pass.pairs.slice(0, step).flat()), now = sum(pass.pairs[step]);

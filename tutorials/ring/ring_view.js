@@ -36,34 +36,26 @@ function bytesText(bytes) {
 /** Where a rank sits; with many ranks the seats become smaller. */
 function seatTransform(rank, ranks) {
   const {x, y} = pointAt(angleOf(rank, ranks), ranks === 1 ? 0 : SEAT_RADIUS);
-  return `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px) scale(${
-      Math.min(1, 8 / ranks).toFixed(3)})`;
+  const scale = Math.min(1, 8 / ranks).toFixed(3);
+  return `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px) scale(${scale})`;
 }
 
 function seat(run, pass, step, rank) {
   const waits = pass.pairs[step][rank] === 0;
-  const group = svg(
-      "g", {class: waits ? "waiting" : "", style: `transform: ${seatTransform(rank, run.ranks)}`});
-  group.append(svg("rect", {class: "seat", x: -52, y: -33, width: 104, height: 66, rx: 9}),
+  const style = `transform: ${seatTransform(rank, run.ranks)}`;
+  const home = {class: "home", style: `fill: ${colour(rank, "chip")}`};
+  return svg("g", {class: waits ? "waiting" : "", style},
+      svg("rect", {class: "seat", x: -52, y: -33, width: 104, height: 66, rx: 9}),
       svg("text", {class: "rank", y: -14}, waits ? `rank ${rank} waits` : `rank ${rank}`),
-      svg("rect", {
-        class: "home",
-        x: -46,
-        y: -4,
-        width: 32,
-        height: 30,
-        rx: 4,
-        style: `fill: ${colour(rank, "chip")}`
-      }),
+      svg("rect", {...home, x: -46, y: -4, width: 32, height: 30, rx: 4}),
       svg("text", {x: -30, y: 16}, `Q${rank}`));
-  return group;
 }
 
 /** A block that visits; it is made once and then moves from seat to seat. */
 function guest(block) {
+  const style = `fill: ${colour(block, "chip")}`;
   return svg("g", {class: "guest", "data-block": block},
-      svg("rect",
-          {x: -10, y: -4, width: 56, height: 30, rx: 4, style: `fill: ${colour(block, "chip")}`}),
+      svg("rect", {x: -10, y: -4, width: 56, height: 30, rx: 4, style}),
       svg("text", {x: 18, y: 16, class: "label"}));
 }
 
@@ -80,14 +72,10 @@ function arrow(run, from, to, dashed) {
   const [a, b, tip] = [pointAt(first, radius), pointAt(last, radius), pointAt(last + head, radius)];
   const [left, right] = [pointAt(last, radius - 7), pointAt(last, radius + 7)];
   const large = Math.abs(sweep - 2 * gap - head) > Math.PI ? 1 : 0;
-  return svg("g", {}, svg("path", {
-    class: dashed ? "arrow gradient" : "arrow",
-    d: `M${a.x} ${a.y}A${radius} ${radius} 0 ${large} ${clockwise ? 1 : 0} ${b.x} ${b.y}`
-  }),
-      svg("path", {
-        class: "arrowhead",
-        d: `M${left.x} ${left.y}L${tip.x} ${tip.y}L${right.x} ${right.y}Z`
-      }));
+  const line = `M${a.x} ${a.y}A${radius} ${radius} 0 ${large} ${clockwise ? 1 : 0} ${b.x} ${b.y}`;
+  const point = `M${left.x} ${left.y}L${tip.x} ${tip.y}L${right.x} ${right.y}Z`;
+  return svg("g", {}, svg("path", {class: dashed ? "arrow gradient" : "arrow", d: line}),
+      svg("path", {class: "arrowhead", d: point}));
 }
 
 /** All transfers of a step; those of gradients are dotted. */

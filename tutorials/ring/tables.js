@@ -36,10 +36,9 @@ function drawStates(table, run, step, chosenRow) {
   const lines = statesOf(run, chosenRow).map((state, t) => {
     const scores = shortList(state.scores.map((s) => minus(`${s}`)));
     const numbers = [state.m, state.alpha, state.l, state.o].map(number);
-    const line = html("tr", t === step ? "current" : "", html("th", "", t),
+    return html("tr", t === step ? "current" : "", html("th", "", t),
         html("td", "", blockChip(state.block)), html("td", "left scores", t > step ? "" : scores),
         ...cells(numbers.map((text) => (t > step ? "" : text))));
-    return line;
   });
   const head = headings(
       "step t", "block", "visible scores", variable("m"), "α", variable("l"), variable("o"));
@@ -51,18 +50,18 @@ function drawStates(table, run, step, chosenRow) {
 function formulas(run, step, chosenRow) {
   const state = statesOf(run, chosenRow)[step];
   const {before, scores, weights, keys} = state;
-  if (keys.length === 0) return ["The mask hides this block from the row: the state stays."];
+  const end = step === run.ranks - 1 ? [answerText(run, state, chosenRow)] : [];
+  if (keys.length === 0) return ["The mask hides this block from the row.", ...end];
   const [m, l, o, alpha] = [state.m, state.l, state.o, state.alpha].map(number);
   const shift = state.m < 0 ? `(${m})` : m;
   const products = weights.map((weight, n) => `${number(weight)} · ${value(keys[n])}`);
-  const lines = [
+  return [
     `m′ = max(${number(before.m)}, ${shortList(scores.map(String).map(minus), 4, ", ")}) = ${m}`,
     `α = exp(${number(before.m)} − ${shift}) = ${alpha}`,
     `l′ = ${alpha} · ${number(before.l)} + (${shortList(weights.map(number), 4, " + ")}) = ${l}`,
     `o′ = ${alpha} · ${number(before.o)} + (${shortList(products, 4, " + ")}) = ${o}`,
+    ...end,
   ];
-  if (step === run.ranks - 1) lines.push(answerText(run, state, chosenRow));
-  return lines;
 }
 
 function answerText(run, {l, o}, chosenRow) {
@@ -133,12 +132,13 @@ function drawWork(table, run, pass, step) {
 }
 
 function drawEvents(table, pass, step) {
-  const lines = pass.events[step].map(
-      (e) => html("tr", "", html("th", "", e.line), html("td", "", e.rank),
-          html("td", "left", e.action), html("td", "", blockChip(e.block)), ...cells([
-            e.peer < 0 ? "–" : e.peer, e.bytes ? bytesText(e.bytes) : "–",
-            e.action === "compute" ? e.pairs : "–"
-          ])));
+  const lines = pass.events[step].map((e) => {
+    const peer = e.peer < 0 ? "–" : e.peer, bytes = e.bytes ? bytesText(e.bytes) : "–";
+    const pairs = e.action === "compute" ? e.pairs : "–";
+    return html("tr", "", html("th", "", e.line), html("td", "", e.rank),
+        html("td", "left", e.action), html("td", "", blockChip(e.block)),
+        ...cells([peer, bytes, pairs]));
+  });
   const head = headings("line", "rank", "action", "block", "peer", "bytes", "pairs");
   head.querySelectorAll("th")[2].className = "left";
   table.replaceChildren(head, html("tbody", "", ...lines));

@@ -37,7 +37,7 @@ function readEvents(text) {
       lines.flatMap((line, number) => (line.trim() ? [readEvent(line, number + 1)] : []));
   if (!events.some((event) => event.action === "compute"))
     throw new Error("no event with the action compute");
-  const ranks = 1 + Math.max(...events.map((event) => event.rank));
+  const ranks = events.reduce((most, event) => Math.max(most, event.rank + 1), 1);
   if (ranks > MOST_RANKS) throw new Error(`${ranks} ranks; this page draws up to ${MOST_RANKS}`);
   for (const {line, step, block, peer} of events) {
     if (Math.max(step, block, peer) >= ranks)
@@ -71,12 +71,10 @@ function splitPasses(events) {
 
 /** What arrives was sent: same step, same block, same bytes. */
 function checkTransfers(events) {
-  const key = (from, to, {step,
-    block,
-    bytes,
-    action}) => [from, to, step, block, bytes, action.endsWith("gradient")].join(" ");
-  const posts =
-      new Set(events.filter((e) => e.action.startsWith("post")).map((e) => key(e.rank, e.peer, e)));
+  const key = (from, to, e) =>
+      [from, to, e.step, e.block, e.bytes, e.action.endsWith("gradient")].join(" ");
+  const sent = events.filter((e) => e.action.startsWith("post"));
+  const posts = new Set(sent.map((e) => key(e.rank, e.peer, e)));
   for (const event of events.filter((e) => e.action.startsWith("wait"))) {
     if (!posts.has(key(event.peer, event.rank, event))) {
       throw new Error(`line ${event.line}: rank ${event.rank} waits for block ${event.block}, ` +
