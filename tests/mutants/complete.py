@@ -77,8 +77,9 @@ def problems():
     text = "\n".join(texts("*.cpp") + texts("*.py"))
     words = {*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)}
     package = (ROOT / "oracle/python/ringproof/__init__.py").read_text(encoding="utf-8")
-    exported = re.findall(r'"(\w+)"', package.split("__all__")[1])
-    yield from missing("python", exported, words)
+    exported = re.findall(r'"([a-z]\w+)"', package.split("__all__")[1])  # classes come out of them
+    called = re.findall(r"\bringproof\.(\w+)", text)
+    yield from missing("python", exported, called)
     commands = re.findall(r'add_subcommand\(\s*"(\w[\w-]*)"', "".join(texts("*.cpp", "oracle/cli")))
     yield from missing("commands", commands, words)
     presets = json.loads((ROOT / "oracle/contract/presets.json").read_text(encoding="utf-8"))
