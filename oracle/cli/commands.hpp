@@ -18,6 +18,7 @@ void add_audit(CLI::App& program, Command& chosen);
 void add_fit(CLI::App& program, Command& chosen);
 void add_contracts(CLI::App& program, Command& chosen);
 void add_gen(CLI::App& program, Command& chosen);
+void add_onnx_case(CLI::App& program, Command& chosen);
 void add_suite(CLI::App& program, Command& chosen);
 
 /// Prints "ringproof: MESSAGE" to standard error.

@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
   add_audit(program, chosen);
   add_contracts(program, chosen);
   add_gen(program, chosen);
+  add_onnx_case(program, chosen);
   add_suite(program, chosen);
   try {
     program.parse(argc, argv);

@@ -1,0 +1,40 @@
+// A node test of the ONNX operator Attention: what the node is, what goes in, what must come out.
+// Not here: what that means as an attention problem (onnx_case.hpp).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "oracle/onnx/onnx_tensor.hpp"
+
+namespace ringproof::oracle {
+
+/// Attributes as the operator's text has them; those that say nothing about Y are left out.
+struct AttentionAttributes {
+  std::optional<float> scale;
+  float softcap = 0;
+  bool is_causal = false;
+  std::int64_t q_num_heads = 0, kv_num_heads = 0;  // 0: not given
+  std::int64_t left_window = -1, right_window = -1;
+  std::int64_t softmax_precision = 0;  // a TensorProto.DataType, 0: not given
+};
+
+struct NodeTest {
+  std::string name;    // of the test, for messages and the case's origin
+  std::string origin;  // the path
+  std::int64_t opset = 0;
+  AttentionAttributes attributes{};
+  /// By formal name: Q K V attn_mask past_key past_value nonpad_kv_seqlen Y present_key
+  /// present_value qk_matmul_output; those the test has.
+  std::map<std::string, OnnxTensor> tensors{};
+
+  const OnnxTensor* find(const std::string& formal) const;
+};
+
+/// Reads a folder with model.onnx and data_set/{input,output}_N.pb, or a safetensors file whose
+/// tensors carry the formal names and whose metadata is {"kind": "onnx", "attributes": {...}}.
+/// Throws BadInput; a model of anything but one Attention node is one.
+NodeTest read_node_test(const std::string& path, const std::string& data_set);
+
+}  // namespace ringproof::oracle
