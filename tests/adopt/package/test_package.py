@@ -5,7 +5,6 @@
 """
 
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -57,7 +56,7 @@ def main(build):
         reference = shop.install("reference")
         run("cmake", "--build", shop.use(reference, "headers", parts="reference"))
         said = shop.use(reference, "missing", parts="oracle", succeeds=False)
-        assert re.search(r"missing:\s+oracle", said), said
+        assert "without its component" in said and "--component oracle" in said, said
         assert not (reference / "bin").exists() and not list(reference.glob("lib*/*.so"))
 
         run("cmake", "--build", build, "--target", "ringproof_c", "ringproof_c_static")
