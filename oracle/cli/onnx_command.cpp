@@ -1,5 +1,5 @@
-// `ringproof onnx-case TEST -o CASE`: a node test of the ONNX operator Attention as a case, with the
-// test's Y as the answer to be judged.
+// `ringproof onnx-case TEST -o CASE`: a node test of the ONNX operator Attention as a case, with
+// the test's Y as the answer to be judged.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// An Attention node test as a case, under the operator's semantics (docs/onnx.md says how each input
-// and attribute is carried over).
+// An Attention node test as a case, under the operator's semantics (docs/onnx.md says how each
+// input and attribute is carried over).
 //
 //   NodeTest test = read_node_test("test_attention_4d_causal", "test_data_set_0");
 //   OnnxCase made = onnx_case(test, "fp32");

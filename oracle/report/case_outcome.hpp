@@ -10,7 +10,8 @@
 
 namespace ringproof::oracle {
 
-/// Which known mistakes explain a refused answer and, if no other function does, where it is refused.
+/// Which known mistakes explain a refused answer and, if no other function does, where it is
+/// refused.
 struct Findings {
   Diagnosis diagnosis{};
   std::optional<Location> location{};

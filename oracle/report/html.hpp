@@ -13,7 +13,8 @@ namespace ringproof::oracle {
 /// The text of the page. `version` is that of the program.
 std::string to_html(const std::vector<CaseOutcome>&, const std::string& version);
 
-/// Parts of to_html(): one case, whose number makes its anchor, and the class of a verdict's colour.
+/// Parts of to_html(): one case, whose number makes its anchor, and the class of a verdict's
+/// colour.
 std::string html_of_case(const CaseOutcome&, std::size_t number, bool open);
 std::string_view style_class(Verdict);
 

@@ -1,5 +1,5 @@
-// Drawings stretch with the page and their labels do not: bars are SVG without a fixed aspect, words
-// are HTML beside them, so that they keep their size on a phone.
+// Drawings stretch with the page and their labels do not: bars are SVG without a fixed aspect,
+// words are HTML beside them, so that they keep their size on a phone.
 #include "oracle/report/pictures.hpp"
 
 #include <fmt/format.h>

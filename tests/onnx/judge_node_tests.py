@@ -24,7 +24,7 @@ def run(*words):
 
 
 def judge(program, test, folder):
-    """(type, what was found) of one test: verdict, error over bound and contract, or the refusal."""
+    """What was found about one test: verdict, error over bound, contract; or the refusal."""
     case, report = folder / "case.safetensors", folder / "report.json"
     made = run(program, "onnx-case", test, "-o", case)
     if made.returncode == 2:

@@ -2,8 +2,8 @@
 
     python3 tests/onnx/node_tests.py FOLDER
 
-One folder a test: model.onnx and test_data_set_0/{input,output}_N.pb. Forms in which the operator is
-expanded into others hold the same numbers and are left out. Needs the package from PyPI.
+One folder a test: model.onnx and test_data_set_0/{input,output}_N.pb. Forms in which the operator
+is expanded into others hold the same numbers and are left out. Needs the package from PyPI.
 """
 
 import pathlib

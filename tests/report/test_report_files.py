@@ -102,8 +102,11 @@ class ReportFiles(unittest.TestCase):
         self.assertTrue(spoilt(lambda r: r.pop("verdict")))
         self.assertTrue(spoilt(lambda r: r.update(verdict="GOOD")))
         self.assertTrue(spoilt(lambda r: r["cases"][wrong].pop("contract")))
-        self.assertTrue(spoilt(lambda r: r["cases"][wrong]["answers"][0]["worst"].update(exact="1")))
-        self.assertTrue(spoilt(lambda r: r["cases"][wrong]["answers"][0].update(refused=-1)))
+        def out(report):
+            return report["cases"][wrong]["answers"][0]
+
+        self.assertTrue(spoilt(lambda r: out(r)["worst"].update(exact="1")))
+        self.assertTrue(spoilt(lambda r: out(r).update(refused=-1)))
 
     def test_json_names_the_mistake(self):
         classes = [one["id"] for one in self.of("FAIL")["explanation"]["classes"]]
