@@ -87,14 +87,17 @@ function arrows(run, pass, step) {
   return group;
 }
 
+/** What each rank sends, beside its arrow; nearer to the rank where two send to each other. */
 function byteLabels(run, pass, step) {
   const group = svg("g", {});
   if (run.ranks > 12) return group;
+  const receiver = (rank) =>
+      pass.events[step].find((e) => e.rank === rank && e.action.startsWith("post"))?.peer;
   for (const rank of range(run.ranks)) {
-    const bytes = pass.sent[step][rank];
-    const to = pass.events[step].find((e) => e.rank === rank && e.action.startsWith("post"))?.peer;
+    const bytes = pass.sent[step][rank], to = receiver(rank);
     if (!bytes || to === rank) continue;
-    const half = modulo(to - rank, run.ranks) <= run.ranks / 2 ? 0.5 : -0.5;
+    const way = run.ranks > 2 && receiver(to) === rank ? 0.27 : 0.5;
+    const half = modulo(to - rank, run.ranks) <= run.ranks / 2 ? way : -way;
     const inside = arrowRadius(run.ranks) - (pass.name === "backward" ? 38 : 30);
     const {x, y} = pointAt(angleOf(rank + half, run.ranks), inside);
     group.append(svg("text", {class: "bytes", x, y: y + 4}, bytesText(bytes)));
