@@ -38,6 +38,8 @@ struct CaseOptions {
 /// Reads one case. Throws BadInput "FILE: what is wrong (where)"; allocates no more than the file
 /// holds (plus 12 bytes a row for positions and documents).
 Case read_case(const std::string& path, const CaseOptions& = {});
+/// The problem file that the spec of a case names; empty if it names none, or is no case.
+std::string named_problem(const std::string& path, const std::optional<std::string>& spec_file);
 /// Reads the shards of one case (`--shards`) and joins them by position.
 Case read_shards(const std::vector<std::string>& paths, const CaseOptions& = {});
 

@@ -44,6 +44,16 @@ std::string beside(const std::string& path, const std::string& file) {
 
 }  // namespace
 
+std::string named_problem(const std::string& path, const std::optional<std::string>& spec_file) {
+  try {
+    const LoadedFile answer = load_file(path, spec_file);
+    if (!answer.spec || answer.spec->problem.empty()) return "";
+    return beside(path, answer.spec->problem);
+  } catch (const BadInput&) {
+    return "";  // whoever reads it says what is wrong with it
+  }
+}
+
 LoadedCase load_case(const std::string& path, const CaseOptions& options, FilePart part) {
   LoadedFile answer = load_file(path, options.spec_file);
   if (!answer.spec) {

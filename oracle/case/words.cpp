@@ -24,6 +24,25 @@ std::string in_quotes(std::string_view text) {
   return result + (text.size() > kShown ? "...\"" : "\"");
 }
 
+std::string printable(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string result;
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    const auto byte = static_cast<unsigned char>(text[n]);
+    const auto next = n + 1 < text.size() ? static_cast<unsigned char>(text[n + 1]) : 0;
+    // U+0080 to U+009F, in UTF-8 0xC2 0x80 to 0xC2 0x9F, are control characters as well.
+    const bool second_half =
+        n > 0 && static_cast<unsigned char>(text[n - 1]) == 0xc2 && byte >= 0x80 && byte < 0xa0;
+    const bool first_half = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (byte < 0x20 || byte == 0x7f || first_half || second_half) {
+      result += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      result += text[n];
+    }
+  }
+  return result;
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   a = a.substr(0, kLongest);
   b = b.substr(0, kLongest);

@@ -11,6 +11,9 @@ namespace ringproof::oracle {
 /// hostile file must not be able to write to the user's screen as it pleases.
 std::string in_quotes(std::string_view text);
 
+/// `text` with the control characters in it as \xNN, and nothing else changed: for file names.
+std::string printable(std::string_view text);
+
 /// Number of letters to insert, delete, replace or swap with a neighbour to get from one to the
 /// other. Words longer than 64 letters are cut first.
 std::size_t edit_distance(std::string_view, std::string_view);

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdio>
 #include <filesystem>
 
 #include "oracle/case/error.hpp"
 #include "oracle/case/mapped_file.hpp"
+#include "oracle/case/words.hpp"
 #include "oracle/cli/progress_bar.hpp"
 
 namespace ringproof::oracle::cli {
@@ -64,6 +67,19 @@ double seconds(const std::string& text) {
 }
 
 }  // namespace
+
+CLI::Validator plain_number(const char* what, bool whole) {
+  return {[what, whole](std::string& text) {
+            double number = 0;
+            const char* end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, number);
+            const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+            const bool right = error == std::errc() && stop == end && std::isfinite(number) &&
+                               (whole ? digits : number > 0);
+            return right ? std::string() : "\"" + text + "\" is no " + what;
+          },
+          "", what};
+}
 
 std::string small_file(const std::string& path) {
   const MappedFile file(path);
@@ -165,16 +181,19 @@ void CheckArguments::add_to(CLI::App& app) {
   app.add_option("--only", only, "answers to judge, separated by commas")->type_name("out,lse,...");
   app.add_option("--require", require, "answers that must be there")->type_name("out,lse,...");
   app.add_option("--rows", rows, "judge K sampled query rows")
-      ->check(CLI::PositiveNumber)
+      ->check(plain_number("positive number", false))
       ->type_name("K");
   app.add_flag("--edges-first", edges_first, "K rows in the order of --budget, not a sample");
   app.add_option_function<std::string>(
          "--budget", [this](const std::string& text) { budget = seconds(text); },
          "judge rows until this time is spent, edges of tiles, documents and ranks first")
       ->type_name("T[s|m|h]");
-  app.add_option("--seed", seed, "seed of the sample")->type_name("S")->capture_default_str();
+  app.add_option("--seed", seed, "seed of the sample")
+      ->check(plain_number("seed (0, 1, 2, ...)", true))
+      ->type_name("S")
+      ->capture_default_str();
   app.add_option("--power", power, "a gain error of G must be detectable")
-      ->check(CLI::PositiveNumber)
+      ->check(plain_number("positive number", false))
       ->type_name("G");
   app.add_flag("--probabilistic", probabilistic, "also the level that can say SUSPECT");
 }
@@ -210,6 +229,18 @@ std::string shell_word(const std::string& word) {
            std::string_view("_-+./,:=@%").find(static_cast<char>(c)) != std::string_view::npos;
   });
   if (plain) return word;
+  if (const std::string shown = printable(word); shown != word) {
+    std::string quoted = "$'";  // its escapes say which bytes these are
+    for (const char c : word) {
+      const std::string one = printable(std::string_view(&c, 1));
+      const bool special = c == '\'' || c == '\\';
+      const auto byte = static_cast<unsigned char>(c);
+      char hex[8];
+      std::snprintf(hex, sizeof hex, "\\x%02x", byte);
+      quoted += special ? std::string{'\\', c} : one.size() > 1 || byte >= 0x80 ? hex : one;
+    }
+    return quoted + "'";
+  }
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

@@ -56,6 +56,10 @@ struct CheckArguments {
   CheckArguments with_rows(std::int64_t rows_judged) const;
 };
 
+/// Accepts a whole number without a sign, or a positive one; CLI11's own checks name the limits of
+/// their types in messages and let "nan" and "-1" pass.
+CLI::Validator plain_number(const char* what, bool whole);
+
 /// A word as a POSIX shell reads it back.
 std::string shell_word(const std::string&);
 

@@ -82,13 +82,13 @@ void add_audit(CLI::App& program, Command& chosen) {
   app.add_flag("--table", arguments->table, "the public rules, each on its own inputs");
   app.add_option("--seed", arguments->seed, "seed of the rule's own inputs")->capture_default_str();
   app.add_option("--rows", arguments->options.rows, "query rows of each head")
-      ->check(CLI::PositiveNumber)
+      ->check(plain_number("positive number", false))
       ->capture_default_str();
   app.add_option("--forms", arguments->options.forms_per_class, "forms of each class")
-      ->check(CLI::PositiveNumber)
+      ->check(plain_number("positive number", false))
       ->capture_default_str();
   app.add_option("--threads", arguments->options.threads, "threads (default: one a processor)")
-      ->check(CLI::PositiveNumber);
+      ->check(plain_number("positive number", false));
   app.callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "oracle/case/error.hpp"
+#include "oracle/case/words.hpp"
 #include "oracle/cli/case_options.hpp"
 #include "oracle/cli/commands.hpp"
 #include "oracle/cli/report_files.hpp"
@@ -35,7 +36,7 @@ CaseOutcome check_one(const Arguments& arguments, const std::vector<std::string>
   // A problem without an answer carries no contract, and nothing is wrong with it: it is skipped.
   const bool skipped = !has_answer(input, options) && options.require.empty();
   if (skipped && !arguments.from.has_contract(input)) {
-    fmt::print("{}  {} (no answer to judge)\n", word(Verdict::skipped), input.name);
+    fmt::print("{}  {} (no answer to judge)\n", word(Verdict::skipped), printable(input.name));
     outcome.report.reason = "no answer to judge";
     return outcome;
   }

@@ -2,7 +2,6 @@
 // it is refused if none does; with --svg a picture of the errors.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 
 #include "oracle/case/error.hpp"
@@ -22,13 +21,6 @@ struct Arguments : JudgeArguments {
   std::string svg;
 };
 
-void write_svg(const std::string& path, const ErrorField& field, const std::string& title) {
-  std::ofstream file(path, std::ios::binary);
-  file << heat_map_svg(field, title);
-  file.flush();
-  if (!file) throw BadInput(path + ": cannot be written");
-}
-
 int run(const Arguments& arguments) {
   if (!arguments.svg.empty()) require_output(arguments.svg, arguments.from);
   const CheckOptions options = arguments.options();
@@ -39,13 +31,19 @@ int run(const Arguments& arguments) {
   const Diagnosis diagnosis = diagnose(input, contract, options, report);
   fmt::print("{}{}", to_text(report, arguments.repeat("explain", files, report)),
              to_text(report, diagnosis));
-  const bool lost = report.verdict == Verdict::fail && diagnosis.explanations.empty();
-  if (lost || !arguments.svg.empty()) {
+  const bool refused = report.verdict == Verdict::fail;
+  if (refused || !arguments.svg.empty()) {
     const ErrorField field = error_field(input, contract, options, report);
-    if (lost) fmt::print("{}", to_text(locate(input, contract, field)));
+    if (refused) fmt::print("{}", to_text(locate(input, contract, field)));
     if (!arguments.svg.empty()) {
-      write_svg(arguments.svg, field,
-                fmt::format("{}: {} under {}", input.name, word(report.verdict), contract.name));
+      write_output(arguments.svg,
+                   heat_map_svg(field, fmt::format("{}: {} under {}", input.name,
+                                                   word(report.verdict), contract.name)));
+    }
+  }
+  if (refused) {
+    for (const GradientLocation& one : locate_gradients(input, contract, options, report)) {
+      fmt::print("{}", to_text(one));
     }
   }
   return exit_code(report.verdict);

@@ -27,9 +27,14 @@ int run(const JudgeArguments& arguments) {
   const Case input = arguments.from.read(files);
   const Contract contract = arguments.from.contract_of(input);  // throws if there is none
   const Fit result = fit(input, declared(arguments.from, input), options);
-  const Diagnosis diagnosis = diagnose(input, contract, options, result.declared);
+  Diagnosis diagnosis;  // mistakes are only looked for if accuracy alone does not settle it
+  std::string mistakes;
+  if (!settled(result)) {
+    diagnosis = diagnose(input, contract, options, result.declared);
+    mistakes = to_text(result.declared, diagnosis);
+  }
   fmt::print("{}{}{}", to_text(result.declared, arguments.repeat("fit", files, result.declared)),
-             to_text(result.declared, diagnosis), to_text(result, diagnosis));
+             mistakes, to_text(result, diagnosis));
   return exit_code(result.declared.verdict);
 }
 

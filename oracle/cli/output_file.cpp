@@ -1,6 +1,10 @@
 #include "oracle/cli/output_file.hpp"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "oracle/case/error.hpp"
 
@@ -26,8 +30,24 @@ void require_output(const std::string& path, const CaseArguments& from) {
   for (const std::vector<std::string>& files : from.cases()) {
     for (const std::string& file : files) require_other(path, file);
   }
+  for (const std::vector<std::string>& files : from.cases()) {
+    for (const std::string& file : files) {
+      const std::string problem = named_problem(file, from.spec);
+      if (!problem.empty()) require_other(path, problem);
+    }
+  }
   if (from.problem) require_other(path, *from.problem);
   if (from.spec) require_other(path, *from.spec);
+}
+
+void write_output(const std::string& path, const std::string& text) {
+  const std::string temporary = path + "." + std::to_string(getpid());
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
+  file.close();
+  if (file && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  std::remove(temporary.c_str());
+  throw BadInput(path + ": cannot be written");
 }
 
 }  // namespace ringproof::oracle::cli

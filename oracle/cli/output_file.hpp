@@ -11,4 +11,8 @@ namespace ringproof::oracle::cli {
 /// Called before any work, so that a slip costs nothing.
 void require_output(const std::string& path, const CaseArguments& from);
 
+/// Writes a file that appears complete or not at all: beside it first, then renamed. Throws
+/// BadInput naming it.
+void write_output(const std::string& path, const std::string& text);
+
 }  // namespace ringproof::oracle::cli

@@ -1,10 +1,6 @@
 #include "oracle/cli/report_files.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 
 #include "oracle/case/error.hpp"
 #include "oracle/cli/output_file.hpp"
@@ -16,16 +12,6 @@
 namespace ringproof::oracle::cli {
 
 namespace {
-
-void write_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + "." + std::to_string(getpid());
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  file.close();
-  if (file && std::rename(temporary.c_str(), path.c_str()) == 0) return;
-  std::remove(temporary.c_str());
-  throw BadInput(path + ": the report cannot be written");
-}
 
 std::string page(const std::vector<CaseOutcome>& outcomes) {
   return to_html(outcomes, RINGPROOF_VERSION);
@@ -73,7 +59,7 @@ void ReportFiles::complete(CaseOutcome& outcome, const Case& input, const Contra
 }
 
 void ReportFiles::write(const std::vector<CaseOutcome>& outcomes) const {
-  for (const File& file : files_) write_file(file.path, form(file.format)(outcomes));
+  for (const File& file : files_) write_output(file.path, form(file.format)(outcomes));
 }
 
 }  // namespace ringproof::oracle::cli

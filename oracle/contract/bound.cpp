@@ -46,7 +46,7 @@ void prepare_truth(const RowTruth& truth, BoundScratch& s) {
 void bound_form(const ValueRows& rows, bool ring, FormSums& form, BoundScratch& s,
                 RowBound& bound) {
   finish_form(s.row, s.out.data(), rows.columns, form);
-  if (ring) ring_sums(s.row, form, rows, s.row.contract->partials.count, s.ring);
+  if (ring) ring_sums(s.row, form, rows, s.ring);
   for (std::int64_t c = 0; c < rows.columns; ++c) {
     const auto column = static_cast<std::size_t>(c);
     double e = column_bound(s.row, form, s.range, s.out[column], c);
@@ -116,6 +116,7 @@ void bound_row(const Contract& contract, const Problem& problem, const RowTruth&
   const bool ring =
       !keys.has_sink && merge_steps(problem, truth.b, truth.i, truth.keys.first, keys.index.data(),
                                     keys.visible, contract.partials.count, s.ring.step_of_key);
+  if (ring) number_steps(keys.visible, s.ring);
   s.errors.clear();
   for (std::size_t f = 0; f < forms; ++f) {
     s.errors.push_back({&s.forms[f].weights, &s.forms[f].errors});

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "oracle/contract/probable_sums.hpp"
 #include "oracle/contract/theorems.hpp"
 
 namespace ringproof::oracle {
@@ -78,8 +79,9 @@ struct Scratch {
   RowBudget row;
   FormSums form;
   CastClasses classes;
-  RowBound exact_casts;
+  RowBound exact_casts, exact_sums;
   std::vector<double> weight, error, y;  // [visible]
+  std::vector<double> grown, addends;    // [visible]
 };
 
 /// p e^C expm1(cast) e^{max A} e^{tau_d} / D: how much a relative error of one cast moves out.
@@ -90,6 +92,36 @@ void cast_weights(const FormSums& form, std::vector<double>& weight) {
     weight[j] = std::max(weight[j], moved);
   }
 }
+
+/// What both sums of a row add to a bound in which they are exact. (39a)
+struct ProbableSums {
+  bool listed = false;
+  double numerator = 0;            // per sum of `grown` |v|
+  double denominator = 0;          // per |o|
+  double smaller_denominator = 1;  // D of exact sums over D
+
+  /// `grown`: p e^C e^{tau_d} / D of every key.
+  ProbableSums(const Contract& c, const RowBudget& row, const FormSums& form, double lambda,
+               std::vector<double>& grown, std::vector<double>& addends) {
+    if (!lists_sums(c)) return;
+    const RowKeys& keys = row.keys;
+    grown.resize(static_cast<std::size_t>(keys.visible));
+    addends.assign(keys.p.begin(), keys.p.begin() + keys.visible);
+    if (mostly_equal(addends)) return;
+    const double growth = std::exp(form.budget.division) / form.denominator;
+    double all = 0;
+    for (std::size_t j = 0; j < grown.size(); ++j) {
+      grown[j] = (keys.p[j] + form.weights.common[j]) * growth;
+      all += grown[j];
+    }
+    listed = true;
+    smaller_denominator = form.budget.grow_denominator;
+    numerator = probable_sum(lambda, std::max(c.pv.u, 0x1p-53), form.budget.numerator_max,
+                             path_roundings(c.pv.acc, row.terms, row.sum_rescales));
+    denominator = all * probable_sum(lambda, std::max(c.l.u, 0x1p-53), form.budget.denominator_max,
+                                     path_roundings(c.l.acc, row.terms, row.sum_rescales));
+  }
+};
 
 }  // namespace
 
@@ -138,6 +170,10 @@ void bound_row_probabilistic(const Contract& contract, const Contract& exact_cas
   for (std::size_t j = 0; j < visible; ++j) {
     s.error[j] = cast_error(std::exp(keys.score[j] - truth.max_score), contract.p.u);
   }
+  const ProbableSums sums(contract, s.row, s.form, lambda, s.grown, s.addends);
+  if (sums.listed) {
+    bound_row(without_sums(exact_casts), problem, truth, values, stride, false, s.exact_sums);
+  }
   const auto value_of = [&](std::size_t j) { return values + keys.index[j] * stride; };
   const double u2 = contract.p.u * contract.p.u;
   s.y.assign(visible, 0.0);
@@ -154,8 +190,20 @@ void bound_row_probabilistic(const Contract& contract, const Contract& exact_cas
     if (std::fabs(drift) > kRefuted * std::sqrt(scale)) continue;  // (c) for this column
     const double variance =
         s.classes.variance([&](std::size_t j) { return s.weight[j] * value_of(j)[c]; });
-    const double e = kInflation * (s.exact_casts.out[c] + lambda * std::sqrt(variance));
-    result.out[c] = std::min(result.out[c], e);
+    const double casts = lambda * std::sqrt(variance);
+    result.out[c] = std::min(result.out[c], kInflation * (s.exact_casts.out[c] + casts));
+    if (!sums.listed) continue;
+    double magnitude = 0;
+    for (std::size_t j = 0; j < visible; ++j) {
+      s.addends[j] = keys.p[j] * value_of(j)[c];
+      magnitude += s.grown[j] * std::fabs(value_of(j)[c]);
+    }
+    if (mostly_equal(s.addends)) continue;
+    const double accumulated =
+        sums.numerator * magnitude + sums.denominator * std::fabs(truth.out[c].hi);
+    result.out[c] = std::min(
+        result.out[c],
+        kInflation * (sums.smaller_denominator * s.exact_sums.out[c] + casts + accumulated));
   }
   for (std::size_t j = 0; j < visible; ++j) result.drift += keys.p[j] * s.y[j] * s.error[j];
   result.drift_scale = u2 * s.classes.variance([&](std::size_t j) { return keys.p[j] * s.y[j]; });

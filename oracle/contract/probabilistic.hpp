@@ -1,8 +1,8 @@
 // The probabilistic level of docs/contract.md, (38)-(40): what errors of one row may be if the
 // casts of P round as if at random. A violation is evidence under that model and never a proof, so
 // it makes a verdict SUSPECT; the deterministic bounds of bound.hpp stay what they are.
-// Listed roundings: the casts of P, and in the aggregate test the roundings of the output. All
-// others stay adversarial. Not modelled: accumulations and gradients.
+// Listed roundings: the casts of P, the additions of sums that round to nearest (39a), and in the
+// aggregate test the roundings of the output. All others stay adversarial. Not modelled: gradients.
 #pragma once
 
 #include <cstdint>

@@ -51,9 +51,21 @@ struct MergeFactors {
 
 }  // namespace
 
-void ring_sums(const RowBudget& row, const FormSums& form, const ValueRows& rows,
-               std::int64_t steps, RingSums& sums) {
-  sums.steps = steps;
+void number_steps(std::int64_t visible, RingSums& sums) {
+  auto& step = sums.step_of_key;
+  std::vector<std::int32_t>& held = sums.held;
+  held.assign(step.begin(), step.begin() + visible);
+  std::sort(held.begin(), held.end());
+  held.erase(std::unique(held.begin(), held.end()), held.end());
+  for (std::int64_t k = 0; k < visible; ++k) {
+    const auto at = std::lower_bound(held.begin(), held.end(), step[static_cast<std::size_t>(k)]);
+    step[static_cast<std::size_t>(k)] = static_cast<std::int32_t>(at - held.begin());
+  }
+  sums.steps = static_cast<std::int64_t>(held.size());
+}
+
+void ring_sums(const RowBudget& row, const FormSums& form, const ValueRows& rows, RingSums& sums) {
+  const std::int64_t steps = sums.steps;
   const std::int64_t size = steps * rows.columns;
   for (auto* array : {&sums.signed_sum, &sums.common, &sums.numerator}) {
     fit(*array, size);

@@ -13,6 +13,7 @@ namespace ringproof::oracle {
 struct RingSums {
   std::int64_t steps = 0;
   std::vector<std::int32_t> step_of_key;  // [visible]
+  std::vector<std::int32_t> held;         // steps with a visible key
   std::vector<double> signed_sum;         // N_r = sum p v
   std::vector<double> common;             // c_r = sum p expm1(C)|v|
   std::vector<double> numerator;          // l_r = sum p e^C expm1(Al)|v|
@@ -22,8 +23,11 @@ struct RingSums {
   std::vector<double> key_weights;        // scratch
 };
 
-/// Fills the sums of one merge form; step_of_key is given. The sink belongs to no step.
-void ring_sums(const RowBudget&, const FormSums&, const ValueRows&, std::int64_t steps, RingSums&);
+/// Numbers the steps that hold a visible key 0, 1, ... in their order, `steps` of them: a rank
+/// without one changes nothing, so that time and memory follow the keys and not the ranks.
+void number_steps(std::int64_t visible, RingSums&);
+/// Fills the sums of one merge form; step_of_key is numbered. The sink belongs to no step.
+void ring_sums(const RowBudget&, const FormSums&, const ValueRows&, RingSums&);
 
 /// (23) of one column; infinity for merge forms that have no such bound.
 double ring_column_bound(const RowBudget&, const FormSums&, const ColumnRange&, const RingSums&,

@@ -26,19 +26,21 @@ void dot_budget(const Contract& c, const Problem& problem, bool temperature, Sco
   }
 }
 
-/// The hoisted parts of (5) and (6).
+/// The hoisted parts of (5) and (6). A kernel that stores the scores around a softcap in 16 bits
+/// stores three times: the quotient, its tanh, and the product; two of them are behind the tanh.
 void after_dot_budget(const Contract& c, const Problem& problem, ScoreBudget& out) {
   const auto& cap = c.score.softcap;
   const double softmax_hat = hat(c.softmax.u);
   const double stores = sum_of_hats(cap.store);
-  const double t = hat(cap.tanh_rel) + softmax_hat + stores;
+  const double t = hat(cap.tanh_rel) + softmax_hat + 2 * stores;
   const double cap_budget = cap.roundings * softmax_hat + stores;
   const double store_underflow = static_cast<double>(cap.store.size()) * c.score.store_eta;
   out.cap_relative = std::expm1(cap_budget);
   out.cap_underflow =
       std::exp(cap_budget) * problem.spec.softcap * (cap.roundings * c.score.eta + store_underflow);
   out.tanh_grow = std::exp(t);
-  out.tanh_absolute = problem.spec.softcap * cap.tanh_abs;
+  const double tanh_underflow = cap.tanh_abs + std::exp(stores) * store_underflow;
+  out.tanh_absolute = problem.spec.softcap * tanh_underflow;
   out.tanh_relative = std::expm1(t);
   out.after_underflow = std::exp(stores) * (c.score.eta + store_underflow);
   const double addition = softmax_hat + sum_of_hats(c.score.bias_store);

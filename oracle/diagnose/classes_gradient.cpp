@@ -165,6 +165,15 @@ void add_tiles(const Subject& subject, Mutants& mutants) {
                 all, [=](std::int64_t, std::int64_t i, std::int64_t j) {
                   return tile(i, j) == 0 ? 1.0 : 0.0;
                 });
+      // Tiles between: few enough that every one of them is a form.
+      constexpr std::int64_t kMostTiles = 16;
+      for (std::int64_t lost = 0; lost < last && last < kMostTiles; ++lost) {
+        add_pairs(mutants, "BLOCK-SKIP",
+                  ": tile " + std::to_string(lost) + " of the " + side + " is lost" + of, all,
+                  [=](std::int64_t, std::int64_t i, std::int64_t j) {
+                    return tile(i, j) == lost ? 0.0 : 1.0;
+                  });
+      }
     };
     lines("keys", keys, true);
     lines("queries", queries, false);

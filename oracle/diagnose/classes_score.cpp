@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 
 #include "oracle/diagnose/combine.hpp"
 #include "oracle/diagnose/table.hpp"
@@ -156,12 +157,69 @@ void add_sentinels(const Subject& subject, Families& families) {
       "PAD-LEAK");
 }
 
+/// LOWP-S where scores leave the range of fp16: -infinity hides a key, +infinity leaves a row
+/// without a sum, which then counts as empty. All other scores are rounded to fp16.
+void add_overflows(const Subject& subject, Families& families) {
+  const Problem& p = subject.problem();
+  if (subject.contract.inputs.dtype != DType::f16) return;
+  constexpr double kOverflow = 65520;  // the smallest number that rounds to infinity
+  const auto longest = [](const Tensor& x) {
+    double largest = 0;
+    for (std::int64_t n = 0; n < x.shape[0] * x.shape[1] * x.shape[2]; ++n) {
+      double square = 0;
+      for (std::int64_t d = 0; d < x.shape[3]; ++d) {
+        const double one =
+            x.at(n / (x.shape[1] * x.shape[2]), n / x.shape[2] % x.shape[1], n % x.shape[2], d);
+        square += one * one;
+      }
+      largest = std::max(largest, square);
+    }
+    return std::sqrt(largest);
+  };
+  const double scale = p.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p.head_dim)));
+  const double reach = longest(p.q) * longest(p.k);
+  for (const bool scaled_first : {false, true}) {
+    const double factor = scaled_first ? scale : 1;
+    if (!(reach * std::abs(factor) >= kOverflow)) continue;
+    Family& family = families.emplace_back();
+    family.setting.contract = [](Contract& contract) {
+      contract.score.store.push_back(0x1p-11);
+      contract.score.store_eta = std::max(contract.score.store_eta, 0x1p-25);
+    };
+    family.setting.change = [&p, factor](HeadChange& c) {
+      const auto score = [&p, factor, b = c.b, h = c.h](std::int64_t i, std::int64_t j) {
+        double dot = 0;
+        for (std::int64_t d = 0; d < p.head_dim; ++d) {
+          dot += p.q.at(b, h, i, d) * p.k.at(b, p.kv_head(h), j, d);
+        }
+        return factor * dot;
+      };
+      // Of each row, whether some score that it sees becomes +infinity.
+      const auto without_sum = std::make_shared<std::map<std::int64_t, bool>>();
+      c.visible = [&p, score, without_sum, sees = c.visible](std::int64_t i, std::int64_t j) {
+        if (!sees(i, j) || std::abs(score(i, j)) >= kOverflow) return false;
+        const auto [row, fresh] = without_sum->emplace(i, false);
+        for (std::int64_t other = 0; fresh && other < p.keys && !row->second; ++other) {
+          row->second = sees(i, other) && score(i, other) >= kOverflow;
+        }
+        return !row->second;
+      };
+    };
+    family.mutants.push_back({"LOWP-S",
+                              std::string("scores leave the range of fp16 ") +
+                                  (scaled_first ? "behind the scale" : "before the scale"),
+                              "",
+                              {}});
+  }
+}
+
 }  // namespace
 
 void add_score_classes(const Subject& subject, Families& families) {
   add_scales(subject, families);
   add_softcaps(subject, families);
   add_sentinels(subject, families);
+  add_overflows(subject, families);
 }
 
 }  // namespace ringproof::oracle

@@ -48,12 +48,14 @@ bool refutes_lse(double answer, const Expected& natural, const Contract& contrac
 
 void Comparison::add_out(const JudgedAnswers& answers, const Row& row,
                          const ExpectedRow& expected) {
+  const std::int64_t before = open_;
   for (std::size_t c = 0; c < expected.out.size() && !refuted_; ++c) {
     const double answer = answers.out->at(row.b, row.h, row.i, static_cast<std::int64_t>(c));
     refuted_ = refutes(answer, expected.out[c], answers.out_rule);
     ++elements_;
     open_ += expected.out[c].kind == Expected::Kind::anything;
   }
+  if (open_ > before) leave_open(row, false);
 }
 
 void Comparison::add_lse(const JudgedAnswers& answers, const Row& row, const ExpectedRow& expected,
@@ -64,7 +66,10 @@ void Comparison::add_lse(const JudgedAnswers& answers, const Row& row, const Exp
   if (expected.lse.size() == 1) {
     const Expected& only = expected.lse.front().value;
     refuted_ = refutes_lse(answer, only, contract, answers.lse->dtype);
-    open_ += only.kind == Expected::Kind::anything;
+    if (only.kind == Expected::Kind::anything) {
+      ++open_;
+      leave_open(row, true);
+    }
     return;
   }
   for (const ExpectedRow::Lse& form : expected.lse) {

@@ -44,12 +44,18 @@ class Comparison {
   void compare_with_truth(const JudgedAnswers&, const RefusedElement&, const ExpectedRow&,
                           const Contract&);
   bool tells_from_truth() const { return tells_; }
+  /// The mutant never writes this row of out, or of the LSE.
+  void leave_open(const Row& row, bool of_lse) { (of_lse ? open_lse_ : open_out_).push_back(row); }
+  /// Rows of which it says nothing, in whole or in part.
+  const std::vector<Row>& open_out() const { return open_out_; }
+  const std::vector<Row>& open_lse() const { return open_lse_; }
   void refute() { refuted_ = true; }
 
  private:
   bool tells_ = false;
   bool refuted_ = false;
   std::int64_t elements_ = 0, open_ = 0;
+  std::vector<Row> open_out_, open_lse_;
   std::vector<std::string> forms_;  // of the LSE, in the mutant's order
   std::set<std::string> refuted_forms_;
 };

@@ -4,17 +4,21 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 #include "oracle/contract/ring_partition.hpp"
 #include "oracle/diagnose/arithmetic.hpp"
 #include "oracle/diagnose/catalogue.hpp"
 #include "oracle/diagnose/comparison.hpp"
+#include "oracle/diagnose/error_field.hpp"
 #include "oracle/diagnose/expected_rows.hpp"
 #include "oracle/diagnose/gradient_search.hpp"
 #include "oracle/diagnose/judged_rows.hpp"
@@ -113,7 +117,10 @@ class FamilySearch {
     for (const Row& row : rows) {
       if (!reason.empty()) return;
       const Row source = from ? from(row) : row;
-      if (source.i < 0) continue;  // never written: anything may be there
+      if (source.i < 0) {  // never written: anything may be there
+        for (Comparison& one : comparisons) one.leave_open(row, which == Which::lse);
+        continue;
+      }
       const std::int64_t rank = family.setting.rank ? family.setting.rank(source.b, source.i) : 0;
       if (source.b != group.b || source.h != group.h || rank != group.rank ||
           stored.size() == kRowsTogether) {
@@ -137,7 +144,8 @@ class FamilySearch {
     const SolvedRows solved =
         solve(subject_, family.setting, group.b, group.h, group.rank, group.queries, precision_);
     for (std::size_t n = 0; n < stored.size(); ++n) {
-      const std::vector<ExpectedRow> expected = expected_rows(family, solved, n, reason);
+      const std::vector<ExpectedRow> expected = expected_rows(
+          family, solved, n, reason, [&](std::size_t m) { return !comparisons[m].refuted(); });
       if (!reason.empty()) return;
       for (std::size_t m = 0; m < comparisons.size(); ++m) {
         if (comparisons[m].refuted()) continue;
@@ -203,6 +211,43 @@ void for_each(std::size_t count, std::size_t workers,
   if (failure) std::rethrow_exception(failure);
 }
 
+/// Rows in which the truth's boxes refuse some element.
+class RefusedRows {
+ public:
+  RefusedRows(const Case& input, const Contract& contract, const CheckOptions& options,
+              const Report& report) {
+    CheckOptions silent = options;
+    silent.walk.progress = {};
+    const ErrorField field = error_field(input, contract, silent, report);
+    for (std::size_t n = 0; n < field.rows.size(); ++n) {
+      const Row& row = field.rows[n];
+      const std::tuple place(row.b, row.h, row.i);
+      bool judged = false, refused = false;
+      for (std::int64_t c = 0; !field.out.empty() && c < field.columns; ++c) {
+        judged = judged || !std::isnan(field.at(n, c).ratio);
+        refused = refused || field.at(n, c).refused;
+      }
+      if (judged && !refused) right_out_.insert(place);
+      const bool lse = !field.lse.empty() && !std::isnan(field.lse[n].ratio);
+      if (lse && !field.lse[n].refused) right_lse_.insert(place);
+    }
+  }
+
+  /// True if every row that the mistake leaves to chance is wrong somewhere. What was never written
+  /// is hardly ever right, so a form that leaves right rows open explains nothing.
+  bool confirm(const Comparison& one) const {
+    const auto wrong = [](const std::vector<Row>& rows, const auto& right) {
+      return std::none_of(rows.begin(), rows.end(), [&](const Row& row) {
+        return right.count({row.b, row.h, row.i}) != 0;
+      });
+    };
+    return wrong(one.open_out(), right_out_) && wrong(one.open_lse(), right_lse_);
+  }
+
+ private:
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> right_out_, right_lse_;
+};
+
 std::optional<double> guessed_gain(const Report& report) {
   const AnswerReport* out = report.find(AnswerKind::out);
   if (out == nullptr || !out->tally.worst_element) return std::nullopt;
@@ -241,13 +286,20 @@ Diagnosis diagnose(const Case& input, const Contract& contract, const CheckOptio
     std::vector<std::string> reasons(families.size());
     for_each(families.size(), worker_count(options.walk),
              [&](std::size_t n) { results[n] = search.search(families[n], reasons[n]); });
+    std::optional<RefusedRows> refused;
+    const auto leaves_right_rows_open = [&](const Comparison& one) {
+      if (one.open_out().empty() && one.open_lse().empty()) return false;
+      if (!refused) refused.emplace(input, contract, options, report);
+      return !refused->confirm(one);
+    };
     for (std::size_t n = 0; n < families.size(); ++n) {
       const auto& mutants = families[n].mutants;
       if (!reasons[n].empty())
         diagnosis.without_theory += static_cast<std::int64_t>(mutants.size());
       for (std::size_t m = 0; m < results[n].size(); ++m) {
         const Comparison& one = results[n][m];
-        if (one.refuted()) {
+        const bool unwritten = mutants[m].open || families[n].setting.out_from;
+        if (one.refuted() || (unwritten && leaves_right_rows_open(one))) {
           ++diagnosis.refuted;
         } else if (one.elements() > one.open()) {
           diagnosis.explanations.push_back({mutants[m].id, mutants[m].also, mutants[m].words,

@@ -100,7 +100,8 @@ ExpectedRow unchanged_row(const SolvedRows& solved, std::size_t n) {
 }
 
 std::vector<ExpectedRow> expected_rows(const Family& family, const SolvedRows& solved,
-                                       std::size_t n, std::string& reason) {
+                                       std::size_t n, std::string& reason,
+                                       const std::function<bool(std::size_t)>& asked) {
   const Setting& setting = family.setting;
   const RowTruth& row = solved.rows[n];
   reason = solved.bounds[n].not_applicable;
@@ -124,8 +125,10 @@ std::vector<ExpectedRow> expected_rows(const Family& family, const SolvedRows& s
                              .values = values_of(solved, n),
                              .stride = solved.truth->values_stride()};
   const ExpectedRow unchanged = unchanged_row(solved, n);
-  std::vector<ExpectedRow> expected(family.mutants.size(), unchanged);
+  std::vector<ExpectedRow> expected(family.mutants.size());
   for (std::size_t m = 0; m < expected.size(); ++m) {
+    if (asked && !asked(m)) continue;
+    expected[m] = unchanged;
     const bool skip = !row.not_applicable.empty() || (whole && setting.part);
     if (family.mutants[m].expect && !skip) family.mutants[m].expect(material, expected[m]);
   }

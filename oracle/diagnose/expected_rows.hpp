@@ -27,9 +27,10 @@ SolvedRows solve(const Subject&, const Setting&, std::int64_t b, std::int64_t h,
 /// What row n is without a mistake beyond the setting.
 ExpectedRow unchanged_row(const SolvedRows&, std::size_t n);
 
-/// What every mutant of the family returns on row n, [mutants]. Empty, with a reason, if the theory
-/// says nothing about such a row.
+/// What every mutant of the family returns on row n, [mutants]; nothing for those that are not
+/// `asked` for. Empty, with a reason, if the theory says nothing about such a row.
 std::vector<ExpectedRow> expected_rows(const Family&, const SolvedRows&, std::size_t n,
-                                       std::string& reason);
+                                       std::string& reason,
+                                       const std::function<bool(std::size_t)>& asked = {});
 
 }  // namespace ringproof::oracle

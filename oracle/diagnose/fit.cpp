@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "oracle/case/error.hpp"
-#include "oracle/diagnose/error_field.hpp"
+#include "oracle/diagnose/contract_search.hpp"
+#include "oracle/diagnose/declared_elsewhere.hpp"
 #include "oracle/diagnose/fit_fields.hpp"
 
 namespace ringproof::oracle {
@@ -15,94 +15,160 @@ namespace {
 
 using nlohmann::json;
 
-/// Rows that are enough to refuse most contracts that will be refused.
-constexpr std::int64_t kFewRows = 32;
+/// Changes of an answer, and names, that are confirmed on every row and reported.
+constexpr std::size_t kChanges = 3, kNames = 2;
 
-class Search {
+struct Candidate {
+  FieldChange change;
+  std::string contract;  // JSON text
+  bool loosens = true;
+};
+
+std::string text_of(const json& declared, const json& contract) {
+  std::string text;
+  for (const auto& [field, value] : differing_fields(declared, contract)) {
+    text += (text.empty() ? "" : ", ") + field + " " + value;
+  }
+  return text;
+}
+
+/// The single fields of the declared contract that decide about one answer.
+class FieldSearch {
  public:
-  Search(const Case& input, const CheckOptions& options) : input_(input), options_(options) {
-    options_.walk.progress = {};
-    options_.require.clear();
-    options_.power.reset();
-    options_.probabilistic = false;
-    options_.budget.reset();  // contracts are compared on the same rows
-  }
+  FieldSearch(const Case& input, const json& declared, ContractSearch& search)
+      : input_(input),
+        declared_(declared),
+        search_(search),
+        shipped_(shipped_contracts(declared.at("inputs").at("dtype"))) {}
 
-  std::int64_t tried() const { return static_cast<std::int64_t>(known_.size()); }
-
-  /// True if the contract accepts these answers (all, if `only` is empty), with power.
-  bool accepts(const std::string& contract, const std::vector<AnswerKind>& only) {
-    std::string key = contract;
-    for (const AnswerKind kind : only) key.append(" ").append(name(kind));
-    const auto known = known_.find(key);
-    if (known != known_.end()) return known->second;
-    return known_[key] = judge(contract, only);
-  }
-
-  /// Mean logarithm of what the contract allows, over a few rows.
-  double log_allowed(const std::string& contract_name) const {
-    const Contract contract = read_contract(contract_name, input_.problem.spec);
-    CheckOptions few = options_;
-    few.rows = std::min(options_.rows.value_or(kFewRows), kFewRows);
-    const Report report = check(input_, contract, few);
-    const ErrorField field = error_field(input_, contract, few, report);
-    double sum = 0, count = 0;
-    for (const auto* elements : {&field.out, &field.lse}) {
-      for (const FieldElement& e : *elements) {
-        if (std::isnan(e.ratio) || !(e.bound > 0)) continue;
-        sum += std::log(e.bound);
-        ++count;
-      }
+  /// Confirmed ones, the least first.
+  std::vector<Candidate> decide(AnswerKind kind) {
+    for (int round = 0; round < kMostRounds; ++round) {
+      std::vector<Candidate> found = candidates(kind);
+      found.resize(std::min(found.size(), kChanges));
+      const bool all = std::all_of(found.begin(), found.end(), [&](const Candidate& one) {
+        return search_.confirm(one.contract, {kind}, one.loosens);
+      });
+      if (all) return found;  // else what refuted one of them now refutes it from the start
     }
-    return count > 0 ? sum / count : 0;
+    return {};
   }
 
  private:
-  bool judge(const std::string& contract_name, const std::vector<AnswerKind>& only) const {
-    CheckOptions options = options_;
-    if (!only.empty()) options.only = only;
-    try {
-      const Contract contract = read_contract(contract_name, input_.problem.spec);
-      if (options_.rows.value_or(8 * kFewRows) > 4 * kFewRows) {
-        options.rows = kFewRows;
-        if (check(input_, contract, options).verdict == Verdict::fail) return false;
-        options.rows = options_.rows;
+  static constexpr int kMostRounds = 32;
+
+  std::vector<Candidate> candidates(AnswerKind kind) {
+    const std::vector<FieldLadder> ladders = field_ladders(input_, declared_, kind);
+    std::vector<Candidate> found;
+    for (const bool elsewhere : {true, false}) {
+      for (const FieldLadder& ladder : ladders) {
+        std::size_t count = ladder.rungs.size();
+        // What nobody declares is only asked for if nothing else accepts the answer.
+        const auto last = [&]() -> const json& { return ladder.rungs[count - 1]; };
+        while (elsewhere && ladder.loosens && count > 0 && !is_shipped(last())) --count;
+        if (count == 0) continue;
+        const std::size_t least = least_rung(ladder, count, kind);
+        if (least < count) found.push_back(candidate(ladder, least));
       }
-      return check(input_, contract, options).verdict == Verdict::pass;
-    } catch (const BadInput&) {
-      return false;  // a contract of other input types, or of another number of ranks
+      if (!found.empty()) break;
     }
+    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+      return a.change.widens < b.change.widens;
+    });
+    return found;
+  }
+
+  bool is_shipped(const json& rung) const {
+    return std::any_of(shipped_.begin(), shipped_.end(),
+                       [&](const json& contract) { return covers(contract, rung); });
+  }
+
+  std::string contract(const json& rung) const {
+    json contract = merged_contract(declared_, rung);
+    contract["name"] = "fitted";
+    return contract.dump();
+  }
+
+  /// The first of `count` rungs that accepts the answer; `count` if none does.
+  std::size_t least_rung(const FieldLadder& ladder, std::size_t count, AnswerKind kind) {
+    const auto accepts = [&](std::size_t rung) {
+      return search_.accepts(contract(ladder.rungs[rung]), {kind});
+    };
+    if (!ladder.loosens) {
+      std::size_t rung = 0;
+      while (rung < count && !accepts(rung)) ++rung;
+      return rung;
+    }
+    if (!accepts(count - 1)) return count;
+    std::size_t refused = 0, accepted = count - 1;  // all below `refused` are refused
+    while (refused < accepted) {
+      const std::size_t middle = (refused + accepted) / 2;
+      if (accepts(middle)) {
+        accepted = middle;
+      } else {
+        refused = middle + 1;
+      }
+    }
+    return accepted;
+  }
+
+  Candidate candidate(const FieldLadder& ladder, std::size_t rung) {
+    const std::string text = contract(ladder.rungs[rung]);
+    return {{ladder.field, text_of(declared_, json::parse(text)), search_.widening(text),
+             !ladder.loosens || is_shipped(ladder.rungs[rung])},
+            text,
+            ladder.loosens};
   }
 
   const Case& input_;
-  CheckOptions options_;
-  std::map<std::string, bool> known_;
+  const json& declared_;
+  ContractSearch& search_;
+  std::vector<json> shipped_;
 };
 
-/// The smallest rung of every ladder that alone makes this answer acceptable.
-std::vector<FieldChange> deciding_fields(const Case& input, const json& declared, AnswerKind kind,
-                                         Search& search) {
-  std::vector<FieldChange> deciding;
-  for (const FieldLadder& ladder : field_ladders(input, kind)) {
-    const auto contract_of = [&](const json& rung) {
-      json contract = merged_contract(declared, rung);
-      contract["name"] = "fitted";
-      return contract;
-    };
-    // The loosest rung first: if that refuses, none of the ladder accepts.
-    if (!search.accepts(contract_of(ladder.rungs.back()).dump(), {kind})) continue;
-    for (const json& rung : ladder.rungs) {
-      const json contract = contract_of(rung);
-      if (!search.accepts(contract.dump(), {kind})) continue;
-      std::string value;
-      for (const auto& [field, text] : differing_fields(declared, contract)) {
-        value += (value.empty() ? "" : ", ") + field + " " + text;
-      }
-      if (!value.empty()) deciding.push_back({ladder.field, value});
-      break;
+/// One way out for each answer, numbers of AnswerFit::deciding.
+using Choice = std::vector<std::size_t>;
+
+/// What the changes of a choice widen together. A kernel is one, and so is its contract: a field
+/// that several answers need counts once, with the value of the one that needs most.
+double widening_of(const std::vector<AnswerFit*>& answers, const Choice& choice) {
+  std::map<std::string, double> fields;
+  for (std::size_t n = 0; n < answers.size(); ++n) {
+    const FieldChange& change = answers[n]->deciding[choice[n]];
+    double& widens = fields[change.field];
+    widens = std::max(widens, change.widens);
+  }
+  double product = 1;
+  for (const auto& [field, widens] : fields) product *= std::max(1.0, widens);
+  return product;
+}
+
+/// Puts the change first that belongs to the choice of the least widening; of equals the one with
+/// changes earlier in the lists.
+void choose_together(std::vector<AnswerFit>& answers) {
+  std::vector<AnswerFit*> open;
+  for (AnswerFit& answer : answers) {
+    if (!answer.deciding.empty()) open.push_back(&answer);
+  }
+  Choice choice(open.size(), 0), best = choice;
+  double least = widening_of(open, best);
+  const auto next = [&] {  // counts through all choices
+    std::size_t n = 0;
+    while (n < open.size() && ++choice[n] == open[n]->deciding.size()) choice[n++] = 0;
+    return n < open.size();
+  };
+  while (next()) {
+    const double widens = widening_of(open, choice);
+    if (widens < least) {
+      least = widens;
+      best = choice;
     }
   }
-  return deciding;
+  for (std::size_t n = 0; n < open.size(); ++n) {
+    const auto first = open[n]->deciding.begin();
+    const auto chosen = first + static_cast<std::ptrdiff_t>(best[n]);
+    std::rotate(first, chosen, chosen + 1);
+  }
 }
 
 /// Variants that may be added to a name, as far as the case has anything to do with them.
@@ -123,30 +189,28 @@ bool has_gradients(const Case& input) {
   });
 }
 
-/// Names built on one preset that accept everything: no variant can be left out of them.
-void fit_preset(const Case& input, const std::string& base, Search& search,
-                std::vector<std::string>& names) {
-  std::vector<std::string> chosen = variants(input);
+/// A name built on one preset that accepts everything: no variant can be left out of it. Empty if
+/// there is none.
+std::string fit_preset(const Case& input, const std::string& base, ContractSearch& search) {
   const auto joined = [&](const std::vector<std::string>& parts) {
     std::string name = base;
     for (const std::string& part : parts) name += part;
     return name;
   };
-  if (search.accepts(base, {})) {
-    names.push_back(base);
-    return;
-  }
+  const auto accepts = [&](const std::vector<std::string>& parts) {
+    return search.accepts(joined(parts), search.kinds());
+  };
+  if (accepts({})) return base;
   std::vector<std::string> ends{""};
   if (has_gradients(input)) ends = {"", "+gacc256", "+gacc64", "+gacc32"};
   for (const std::string& end : ends) {
-    std::vector<std::string> parts = chosen;
+    std::vector<std::string> parts = variants(input);
     if (!end.empty()) parts.push_back(end);
-    // Variants that this preset cannot have are no reason to give up the others.
-    if (!search.accepts(joined(parts), {})) continue;
+    if (!accepts(parts)) continue;
     for (std::size_t n = 0; n < parts.size();) {
       std::vector<std::string> fewer = parts;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(n));
-      if (search.accepts(joined(fewer), {})) {
+      if (accepts(fewer)) {
         parts = fewer;
       } else {
         ++n;
@@ -155,12 +219,12 @@ void fit_preset(const Case& input, const std::string& base, Search& search,
     // Larger tiles than the preset's smallest one allow less.
     for (const char* block : {"+block512", "+block256", "+block128", "+block64"}) {
       parts.emplace_back(block);
-      if (search.accepts(joined(parts), {})) break;
+      if (accepts(parts)) break;
       parts.pop_back();
     }
-    names.push_back(joined(parts));
-    return;
+    return joined(parts);
   }
+  return "";
 }
 
 std::vector<std::string> bases(std::int64_t ranks) {
@@ -177,39 +241,68 @@ std::vector<std::string> bases(std::int64_t ranks) {
   return all;
 }
 
+/// The tightest names that accept everything, confirmed; each with how much it allows.
+std::vector<std::pair<std::string, double>> accepting_names(const Case& input,
+                                                            const std::vector<std::string>& from,
+                                                            ContractSearch& search) {
+  std::vector<std::pair<std::string, double>> names, confirmed;
+  const auto add = [&](const std::string& base) {
+    const std::string name = fit_preset(input, base, search);
+    if (name.empty()) return;
+    const std::pair one(name, search.widening(name));
+    const auto looser = [&](const auto& other) { return one.second < other.second; };
+    names.insert(std::find_if(names.begin(), names.end(), looser), one);
+  };
+  for (const std::string& base : from) add(base);
+  while (!names.empty() && confirmed.size() < kNames) {
+    const auto one = names.front();
+    names.erase(names.begin());
+    if (search.confirm(one.first, search.kinds(), false)) {
+      confirmed.push_back(one);
+    } else {  // what refutes it may be in the way of other variants no more
+      add(one.first.substr(0, one.first.find('+')));
+    }
+  }
+  return confirmed;
+}
+
 }  // namespace
+
+bool settled(const Fit& fit) {
+  const bool by_fields = std::all_of(fit.answers.begin(), fit.answers.end(),
+                                     [](const AnswerFit& one) { return !one.deciding.empty(); });
+  return by_fields || !fit.accepting.empty();
+}
 
 Fit fit(const Case& input, const std::string& declared, const CheckOptions& options) {
   const Contract contract = read_contract(declared, input.problem.spec);
   Fit result;
   result.declared = check(input, contract, options);
   const json declared_json = json::parse(expanded_json(declared));
-  Search search(input, options);
+  ContractSearch search(input, contract, options, result.declared);
+  FieldSearch fields(input, declared_json, search);
   for (const AnswerReport& answer : result.declared.answers) {
     if (answer.verdict != Verdict::fail) continue;
-    result.answers.push_back(
-        {answer.kind, answer.verdict, deciding_fields(input, declared_json, answer.kind, search)});
+    AnswerFit one{answer.kind, answer.verdict, {}};
+    for (Candidate& way : fields.decide(answer.kind)) one.deciding.push_back(std::move(way.change));
+    result.answers.push_back(std::move(one));
   }
+  choose_together(result.answers);
+
   const std::int64_t ranks = input.problem.spec.ranks.value_or(contract.partials.count);
-  std::vector<std::string> names;
-  for (const std::string& base : bases(ranks)) fit_preset(input, base, search, names);
-  if (result.declared.verdict == Verdict::pass &&
-      std::find(names.begin(), names.end(), declared) == names.end()) {
-    names.push_back(declared);
+  std::vector<std::string> from = bases(ranks);
+  const bool named = declared.find('{') == std::string::npos;
+  if (named && std::find(from.begin(), from.end(), declared) == from.end()) {
+    from.push_back(declared);
   }
-  const double reference = search.log_allowed(declared);
-  for (const std::string& name : names) {
-    FittedContract one{
-        name, contract_hash(name), std::exp(search.log_allowed(name) - reference), {}};
+  for (const auto& [name, allows] : accepting_names(input, from, search)) {
+    FittedContract one{name, contract_hash(name), allows, {}};
     for (const auto& [field, value] :
          differing_fields(declared_json, json::parse(expanded_json(name)))) {
       one.differs.push_back({field, value});
     }
     result.accepting.push_back(std::move(one));
   }
-  std::stable_sort(
-      result.accepting.begin(), result.accepting.end(),
-      [](const FittedContract& a, const FittedContract& b) { return a.allows < b.allows; });
   result.tried = search.tried();
   return result;
 }

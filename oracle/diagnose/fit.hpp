@@ -5,8 +5,9 @@
 //   if (result.tightest) puts(result.tightest->contract.c_str());
 //
 // Two searches. Field by field: what is the smallest change of one field of the declared contract
-// that accepts the answers it refuses, each answer by itself. And over the presets and their
-// variants: which names accept everything, ordered by how much their bounds allow.
+// that accepts an answer it refuses. And over the presets and their variants: which names accept
+// everything, ordered by how much their bounds allow. docs/explain.md says by which principle one
+// field is called the deciding one.
 #pragma once
 
 #include <optional>
@@ -19,15 +20,17 @@ namespace ringproof::oracle {
 
 /// One change of one field (or of the few that only make sense together).
 struct FieldChange {
-  std::string field;  // "softmax.exp_rel"
-  std::string value;  // as JSON
+  std::string field;       // "softmax.exp_rel"
+  std::string value;       // as JSON
+  double widens = 1;       // all bounds over the declared ones, see ContractSearch::widening
+  bool elsewhere = false;  // a contract that the project ships declares as much
 };
 
 /// What it takes for one answer to be accepted.
 struct AnswerFit {
   AnswerKind kind = AnswerKind::out;
   Verdict declared = Verdict::pass;
-  std::vector<FieldChange> deciding;  // each of them alone is enough; the least first
+  std::vector<FieldChange> deciding;  // each of them alone is enough; the deciding one first
 };
 
 struct FittedContract {
@@ -40,9 +43,12 @@ struct FittedContract {
 struct Fit {
   Report declared;                        // under the declared contract
   std::vector<AnswerFit> answers;         // those it refuses
-  std::vector<FittedContract> accepting;  // names that accept everything, tightest first
+  std::vector<FittedContract> accepting;  // the tightest names that accept everything, in order
   std::int64_t tried = 0;                 // contracts judged
 };
+
+/// True if a looser contract accepts every answer: nothing says that the function is another one.
+bool settled(const Fit&);
 
 /// `declared`: a name or the JSON text of an object. Throws BadInput as check() does.
 Fit fit(const Case&, const std::string& declared, const CheckOptions&);

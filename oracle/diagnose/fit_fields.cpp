@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "oracle/diagnose/declared_elsewhere.hpp"
+
 namespace ringproof::oracle {
 
 namespace {
@@ -39,8 +41,53 @@ FieldLadder words(const std::string& field, const std::vector<json>& values) {
   return ladder;
 }
 
+FieldLadder alternatives(const std::string& field, const std::vector<json>& values) {
+  FieldLadder ladder = words(field, values);
+  ladder.loosens = false;
+  return ladder;
+}
+
+/// Unit roundoffs of the 16-bit type that the contract's inputs have; of both if they have none.
+std::vector<std::string> narrow_units(const json& declared) {
+  const std::string dtype = declared.at("inputs").at("dtype");
+  if (dtype == "bf16") return {power(-8)};
+  if (dtype == "fp16") return {power(-11)};
+  return {power(-11), power(-8)};
+}
+
+/// A list with one store of each unit, or with two: [[u], [u, u], ...].
+std::vector<json> stores(const std::vector<std::string>& units, int most) {
+  std::vector<json> lists;
+  for (const std::string& unit : units) {
+    for (int times = 1; times <= most; ++times) {
+      lists.push_back(json(std::vector<std::string>(static_cast<std::size_t>(times), unit)));
+    }
+  }
+  return lists;
+}
+
+FieldLadder units(const std::string& field, const std::vector<std::string>& values) {
+  return words(field, {values.begin(), values.end()});
+}
+
+/// Results of parts of the keys, as a ring or a split kernel merges them.
+FieldLadder parts_ladder() {
+  FieldLadder ladder{"partials", {}};
+  for (const int count : {2, 4, 8, 16}) {
+    json rung;
+    rung["partials"] = {{"count", count},
+                        {"merge", {"unnormalized", "lse_sequential"}},
+                        {"o_u", power(-24)},
+                        {"run_u", power(-24)},
+                        {"lse_u", power(-24)}};
+    ladder.rungs.push_back(rung);
+  }
+  return ladder;
+}
+
 /// Fields of the forward pass, which every answer depends on.
-void add_forward(const Case& input, std::vector<FieldLadder>& ladders) {
+void add_forward(const Case& input, const json& declared, std::vector<FieldLadder>& ladders) {
+  const std::vector<std::string> narrow = narrow_units(declared);
   ladders.push_back(powers("softmax.exp_rel", -22, -8));
   ladders.push_back(words("softmax.exp_zero", {"approx"}));
   FieldLadder exponential{"softmax.exp_rel, softmax.exp_zero", {}};
@@ -54,30 +101,31 @@ void add_forward(const Case& input, std::vector<FieldLadder>& ladders) {
   ladders.push_back(words("p.sum_from", {"cast"}));
   ladders.push_back(words("p.normalized", {"any"}));
   ladders.push_back(powers("p.u", -11, -7));
-  ladders.push_back(words("score.store", {json::array({power(-11)}), json::array({power(-8)}),
-                                          json::array({power(-8), power(-8)})}));
+  ladders.push_back(words("score.store", stores(narrow, 2)));
   ladders.push_back(powers("score.scale_const_u", -20, -8));
   ladders.push_back(powers("inputs.load_u", -11, -8));
   ladders.push_back(powers("inputs.load_u_v", -11, -8));
   ladders.push_back(powers("l.u", -11, -8));
   ladders.push_back(powers("pv.u", -11, -8));
   ladders.push_back(powers("finish.u", -22, -10));
-  ladders.push_back(words("partials.count", {2, 4, 8, 16}));
-  for (const char* field : {"partials.o_u", "partials.run_u"}) {
-    ladders.push_back(powers(field, -11, -8));
+  if (declared.at("partials").at("count") == 1) {
+    ladders.push_back(parts_ladder());
+  } else {
+    ladders.push_back(units("partials.o_u", narrow));
+    ladders.push_back(units("partials.run_u", narrow));
+    ladders.push_back(units("partials.lse_u", narrow));
   }
   const Problem& p = input.problem;
   if (p.spec.softcap > 0) ladders.push_back(powers("score.softcap.tanh_rel", -20, -8));
   if (p.bias || p.alibi_slopes) {
     ladders.push_back(words("score.bias_roundings", {2, 3}));
-    ladders.push_back(
-        words("score.bias_store", {json::array({power(-11)}), json::array({power(-8)})}));
+    ladders.push_back(words("score.bias_store", stores(narrow, 1)));
   }
   if (p.sinks) ladders.push_back(words("score.sink_roundings", {2, 3}));
 }
 
 void add_output(std::vector<FieldLadder>& ladders) {
-  ladders.push_back(words("out.dtype", {"fp16", "bf16"}));
+  ladders.push_back(alternatives("out.dtype", {"fp16", "bf16"}));
   ladders.push_back(words("out.round", {"faithful"}));
   ladders.push_back(words("out.ftz", {true}));
 }
@@ -86,32 +134,45 @@ void add_lse(std::vector<FieldLadder>& ladders) {
   ladders.push_back(powers("lse.log_rel", -21, -8));
   ladders.push_back(powers("lse.log_abs", -21, -8));
   ladders.push_back(powers("lse.u", -22, -8));
-  ladders.push_back(words("lse.base", {"2"}));
+  ladders.push_back(alternatives("lse.base", {"2"}));
 }
 
-void add_backward(std::vector<FieldLadder>& ladders) {
-  ladders.push_back(words("backward.p_from", {"stored", "any"}));
-  ladders.push_back(words("backward.D_from", {"any"}));
-  ladders.push_back(words("backward.ds_from_p", {"cast"}));
-  ladders.push_back(powers("backward.ds_u", -11, -7));
-  ladders.push_back(
-      words("backward.dp_store", {json::array({power(-11)}), json::array({power(-8)})}));
-  ladders.push_back(
-      words("backward.grad_store", {json::array({power(-11)}), json::array({power(-8)})}));
-  ladders.push_back(powers("backward.group_store_u", -11, -8));
-  // Gradients summed on one device in chunks that are stored in 16 bits.
-  FieldLadder sums{"backward.ring (16-bit gradient sums)", {}};
-  for (const int exponent : {-11, -8}) {
+/// u_gp of (30) to (32): gradients that are stored in 16 bits before their sum is complete, heads
+/// of a group (group_store_u) or chunks of rows of one device (ring). One constant of the theorem, so
+/// one ladder: by how often a gradient is stored.
+FieldLadder gradient_sums(const Problem& p, const json& declared) {
+  FieldLadder sums{"backward.ring, backward.group_store_u (16-bit gradient sums)", {}};
+  const json& ring = declared.at("backward").at("ring");
+  for (const std::string& unit : narrow_units(declared)) {
+    if (p.group() > 1) sums.rungs.push_back(at("backward.group_store_u", unit));
+    if (ring.at("count") != 1) {
+      json stored = ring;
+      stored["store_u"] = unit;
+      sums.rungs.push_back(at("backward.ring", stored));
+      continue;
+    }
     for (const int rows : {512, 256, 128, 64, 32, 16}) {
+      if (rows / 2 >= p.queries) continue;  // one chunk, as the size before
       json rung;
-      rung["backward"]["ring"] = {{"count", {{"rows", rows}, {"keys", 512}}},
-                                  {"acc_u", power(-24)},
-                                  {"store_u", power(exponent)}};
+      rung["backward"]["ring"] = {
+          {"count", {{"rows", rows}, {"keys", 512}}}, {"acc_u", power(-24)}, {"store_u", unit}};
       sums.rungs.push_back(rung);
     }
   }
-  ladders.push_back(std::move(sums));
-  ladders.push_back(words("backward.mode", {"isolated"}));
+  return sums;
+}
+
+void add_backward(const Case& input, const json& declared, std::vector<FieldLadder>& ladders) {
+  const std::vector<std::string> narrow = narrow_units(declared);
+  ladders.push_back(gradient_sums(input.problem, declared));
+  ladders.push_back(words("backward.p_from", {"any"}));
+  ladders.push_back(words("backward.D_from", {"any"}));
+  ladders.push_back(words("backward.ds_from_p", {"cast"}));
+  ladders.push_back(powers("backward.ds_u", -11, -7));
+  ladders.push_back(words("backward.dp_store", stores(narrow, 1)));
+  ladders.push_back(words("backward.grad_store", stores(narrow, 1)));
+  ladders.push_back(words("backward.grad_scale_roundings", {2, 3}));
+  ladders.push_back(alternatives("backward.mode", {"isolated"}));
 }
 
 bool is_accumulator(const json& value) { return value.is_object() && value.contains("model"); }
@@ -132,12 +193,22 @@ void collect(const std::string& path, const json& from, const json& to,
 
 }  // namespace
 
-std::vector<FieldLadder> field_ladders(const Case& input, AnswerKind kind) {
+std::vector<FieldLadder> field_ladders(const Case& input, const json& declared, AnswerKind kind) {
+  std::vector<FieldLadder> all;
+  if (kind != AnswerKind::out && kind != AnswerKind::lse) add_backward(input, declared, all);
+  if (kind == AnswerKind::lse) add_lse(all);
+  add_forward(input, declared, all);
+  if (kind != AnswerKind::lse) add_output(all);
   std::vector<FieldLadder> ladders;
-  if (kind != AnswerKind::out && kind != AnswerKind::lse) add_backward(ladders);
-  if (kind == AnswerKind::lse) add_lse(ladders);
-  add_forward(input, ladders);
-  if (kind != AnswerKind::lse) add_output(ladders);
+  for (FieldLadder& ladder : all) {
+    const auto useless = [&](const json& rung) {
+      return ladder.loosens ? !covers(rung, declared) || covers(declared, rung)
+                            : merged_contract(declared, rung) == declared;
+    };
+    auto& rungs = ladder.rungs;
+    rungs.erase(std::remove_if(rungs.begin(), rungs.end(), useless), rungs.end());
+    if (!rungs.empty()) ladders.push_back(std::move(ladder));
+  }
   return ladders;
 }
 

@@ -10,15 +10,18 @@
 
 namespace ringproof::oracle {
 
-/// Values of one field, or of fields that only make sense together; a step is one JSON object per
-/// rung that is merged into the contract.
+/// Values of one field, or of fields that only make sense together; a rung is a JSON object that is
+/// merged into the contract.
 struct FieldLadder {
   std::string field;
   std::vector<nlohmann::json> rungs;
+  bool loosens = true;  // every rung allows more than the one before, the first more than the
+                        // declared contract; false: rungs are alternatives
 };
 
-/// Ladders that may matter for this answer of this case.
-std::vector<FieldLadder> field_ladders(const Case&, AnswerKind);
+/// Ladders that may matter for this answer of this case: rungs that leave the declared contract (an
+/// expanded object) as it is, or tighten it, are left out.
+std::vector<FieldLadder> field_ladders(const Case&, const nlohmann::json& declared, AnswerKind);
 
 /// `contract` with the rung's fields in place of its own; objects merge, accumulators and lists are
 /// replaced whole.

@@ -117,7 +117,18 @@ void place(const GradientPairs& pairs, const GradientRule& rule, WrongGradients&
 
 }  // namespace
 
-WrongGradients wrong_gradients(const GradientPairs& pairs, const GradientMutant& mutant) {
+PairWindow window_of_key(const GradientMutant& mutant, std::int64_t j) {
+  PairWindow window;
+  window.keys.push_back(j);
+  for (const auto& from : {mutant.rule.dk_from, mutant.rule.dv_from}) {
+    const std::int64_t key = from ? from(j) : j;
+    if (key >= 0 && key != j) window.keys.push_back(key);
+  }
+  return window;
+}
+
+WrongGradients wrong_gradients(const GradientPairs& pairs, const GradientMutant& mutant,
+                               const PairWindow& window) {
   const GradientRule& rule = mutant.rule;
   const std::int64_t N = pairs.queries, D = pairs.head_dim, Dv = pairs.value_dim;
   Sums dq(static_cast<std::int64_t>(pairs.heads.size()) * N * D), dk(pairs.keys * D),
@@ -127,9 +138,15 @@ WrongGradients wrong_gradients(const GradientPairs& pairs, const GradientMutant&
     const HeadPairs& head = pairs.heads[n];
     budget_q.insert(budget_q.end(), head.budget_q.begin(), head.budget_q.end());
     for (std::int64_t i = 0; i < N; ++i) {
+      const bool this_row = window.row && *window.row == std::pair(head.h, i);
+      if (!window.whole() && !this_row && window.keys.empty()) continue;
+      const bool some_keys = !window.whole() && !this_row;
+      const std::int64_t count =
+          some_keys ? static_cast<std::int64_t>(window.keys.size()) : pairs.keys;
       RowOfPairs row(pairs, head, rule, i);
       const std::size_t of_query = (n * size(N) + size(i)) * size(D);
-      for (std::int64_t j = 0; j < pairs.keys; ++j) {
+      for (std::int64_t at = 0; at < count; ++at) {
+        const std::int64_t j = some_keys ? window.keys[size(at)] : at;
         if (head.p[size(i * pairs.keys + j)] == 0) continue;
         row.pair(j);
         const std::int64_t k_row = rule.k_row ? rule.k_row(i, j) : j;

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "oracle/diagnose/gradient_pairs.hpp"
@@ -43,6 +45,17 @@ struct WrongGradients {
   std::vector<double> dq, dk, dv;  // [heads, Nq, D], [Nk, D], [Nk, Dv]
   std::vector<double> bound_q, bound_k, bound_v;
 };
-WrongGradients wrong_gradients(const GradientPairs&, const GradientMutant&);
+/// Pairs that are looked at: those of one row, of a few keys, or (neither given) all. Elements of
+/// other rows and keys come out as whatever those pairs add to them.
+struct PairWindow {
+  std::optional<std::pair<std::int64_t, std::int64_t>> row{};  // query head, query
+  std::vector<std::int64_t> keys{};
+
+  bool whole() const { return !row && keys.empty(); }
+};
+WrongGradients wrong_gradients(const GradientPairs&, const GradientMutant&,
+                               const PairWindow& window = {});
+/// The pairs behind dk and dv as they are stored at key j under the mutant.
+PairWindow window_of_key(const GradientMutant&, std::int64_t j);
 
 }  // namespace ringproof::oracle

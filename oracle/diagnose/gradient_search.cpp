@@ -3,6 +3,9 @@
 #include "oracle/diagnose/gradient_search.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
 
 #include "oracle/diagnose/comparison.hpp"
 #include "oracle/diagnose/gradient_mutant.hpp"
@@ -46,6 +49,85 @@ void compare(const Judged& judged, std::int64_t b, std::int64_t head, std::int64
     candidate.refuted = refutes(answer, expected, judged.rule);
     ++candidate.elements;
   }
+}
+
+/// The worst refused element of each gradient, where it lies in this KV head: what is refuted there
+/// needs no look at the rest.
+void compare_worst(const GradientPairs& pairs, const JudgedGradients& answers, const Report& report,
+                   Candidate& candidate) {
+  const auto one_row = [&](const Judged& judged, const Row& row, std::int64_t columns,
+                           const std::vector<double>& value, const std::vector<double>& bound,
+                           std::int64_t at) {
+    for (std::int64_t c = 0; c < columns && !candidate.refuted; ++c) {
+      const auto n = static_cast<std::size_t>(at * columns + c);
+      const Expected expected{Expected::Kind::ball, {value[n], 0, 0}, bound[n]};
+      candidate.refuted = refutes(judged.answer->at(row.b, row.h, row.i, c), expected, judged.rule);
+    }
+  };
+  for (const AnswerKind kind : {AnswerKind::dv, AnswerKind::dk, AnswerKind::dq}) {
+    const AnswerReport* answer = report.find(kind);
+    if (candidate.refuted || answer == nullptr || answer->verdict != Verdict::fail) continue;
+    if (!answer->tally.worst_element) continue;
+    const Row row = answer->tally.worst_element->row;
+    if (row.b != pairs.b) continue;
+    if (kind != AnswerKind::dq) {
+      if (row.h != pairs.kv_head) continue;
+      const WrongGradients wrong =
+          wrong_gradients(pairs, candidate.mutant, window_of_key(candidate.mutant, row.i));
+      if (kind == AnswerKind::dk) {
+        one_row(answers.dk, row, pairs.head_dim, wrong.dk, wrong.bound_k, row.i);
+      } else {
+        one_row(answers.dv, row, pairs.value_dim, wrong.dv, wrong.bound_v, row.i);
+      }
+      continue;
+    }
+    for (std::size_t n = 0; n < pairs.heads.size(); ++n) {
+      if (pairs.heads[n].h != row.h) continue;
+      const WrongGradients wrong =
+          wrong_gradients(pairs, candidate.mutant, {.row = std::pair(row.h, row.i)});
+      one_row(answers.dq, row, pairs.head_dim, wrong.dq, wrong.bound_q,
+              static_cast<std::int64_t>(n) * pairs.queries + row.i);
+    }
+  }
+}
+
+/// The factor of each refused gradient by least squares over this KV head; none if all are 1.
+std::optional<GradientMutant> guessed_gain(const GradientPairs& pairs,
+                                           const JudgedGradients& answers) {
+  const WrongGradients right = wrong_gradients(pairs, GradientMutant{});
+  GradientMutant gain{.id = "GAIN", .words = "", .also = "", .rule = {}};
+  const auto regress = [&](const char* name, const Judged& judged, std::int64_t rows,
+                           std::int64_t columns, const std::vector<double>& value,
+                           const auto& head_of, bool& wrong, double& factor) {
+    if (!judged.refused) return;
+    double xx = 0, xy = 0;
+    for (std::size_t n = 0; n < value.size(); ++n) {
+      const auto place = static_cast<std::int64_t>(n) / columns;
+      const double answer = judged.answer->at(pairs.b, head_of(place / rows), place % rows,
+                                              static_cast<std::int64_t>(n) % columns);
+      if (!std::isfinite(answer) || !std::isfinite(value[n])) continue;
+      xx += value[n] * value[n];
+      xy += value[n] * answer;
+    }
+    if (!(xx > 0) || !std::isfinite(xy / xx)) return;
+    wrong = true;
+    factor = xy / xx;
+    char text[48];
+    std::snprintf(text, sizeof text, "%s times %.6g", name, factor);
+    gain.words += (gain.words.empty() ? "" : ", ") + std::string(text);
+  };
+  const auto query_head = [&](std::int64_t n) {
+    return pairs.heads[static_cast<std::size_t>(n)].h;
+  };
+  const auto key_head = [&](std::int64_t) { return pairs.kv_head; };
+  regress("dq", answers.dq, pairs.queries, pairs.head_dim, right.dq, query_head, gain.dq,
+          gain.rule.factor_q);
+  regress("dk", answers.dk, pairs.keys, pairs.head_dim, right.dk, key_head, gain.dk,
+          gain.rule.factor_k);
+  regress("dv", answers.dv, pairs.keys, pairs.value_dim, right.dv, key_head, gain.dv,
+          gain.rule.factor_v);
+  if (!gain.dq && !gain.dk && !gain.dv) return std::nullopt;
+  return gain;
 }
 
 void compare(const GradientPairs& pairs, const JudgedGradients& answers, Candidate& candidate) {
@@ -105,6 +187,7 @@ void add_gradient_classes(const Subject& subject, const Report& report, Diagnosi
   for (GradientMutant& mutant : gradient_classes(subject)) {
     if (fits(mutant, answers)) candidates.push_back({std::move(mutant)});
   }
+  bool gain_guessed = false;  // from the KV head of the worst element
   for (const auto& [b, kv_head] : heads_in_order(subject.problem(), report)) {
     const bool left = std::any_of(candidates.begin(), candidates.end(),
                                   [](const Candidate& one) { return !one.refuted; });
@@ -114,7 +197,12 @@ void add_gradient_classes(const Subject& subject, const Report& report, Diagnosi
       diagnosis.without_theory += static_cast<std::int64_t>(candidates.size());
       return;
     }
+    if (!gain_guessed) {
+      gain_guessed = true;
+      if (auto gain = guessed_gain(pairs, answers)) candidates.push_back({std::move(*gain)});
+    }
     for (Candidate& candidate : candidates) {
+      if (!candidate.refuted) compare_worst(pairs, answers, report, candidate);
       if (!candidate.refuted) compare(pairs, answers, candidate);
     }
   }
@@ -123,7 +211,7 @@ void add_gradient_classes(const Subject& subject, const Report& report, Diagnosi
       ++diagnosis.refuted;
     } else {
       diagnosis.explanations.push_back({candidate.mutant.id, candidate.mutant.also,
-                                        candidate.mutant.words, "", candidate.elements, 0});
+                                        candidate.mutant.words, "", candidate.elements, 0, true});
     }
   }
 }

@@ -5,26 +5,13 @@
 #include <cmath>
 #include <functional>
 
+#include "oracle/diagnose/histogram.hpp"
 #include "oracle/diagnose/table.hpp"
 #include "oracle/judge/certified_rows.hpp"
 
 namespace ringproof::oracle {
 
 namespace {
-
-/// Judged and refused elements of every value of a key.
-struct Histogram {
-  std::vector<std::int64_t> judged, refused;
-  void add(std::int64_t value, std::int64_t elements, std::int64_t bad) {
-    if (value < 0) return;
-    if (static_cast<std::size_t>(value) >= judged.size()) {
-      judged.resize(static_cast<std::size_t>(value) + 1);
-      refused.resize(judged.size());
-    }
-    judged[static_cast<std::size_t>(value)] += elements;
-    refused[static_cast<std::size_t>(value)] += bad;
-  }
-};
 
 /// How a row or an element is numbered for one finding.
 struct Numbering {
@@ -53,42 +40,6 @@ Histogram count(const ErrorField& field, const Numbering& numbering) {
   return histogram;
 }
 
-std::string range_text(std::size_t first, std::size_t last) {
-  if (first == last) return " = " + std::to_string(first);
-  return " from " + std::to_string(first) + " to " + std::to_string(last);
-}
-
-/// The range of values that holds every refused element, if it is a small part of all.
-std::optional<Finding> narrow(const std::string& name, const Histogram& histogram) {
-  std::size_t first = histogram.refused.size(), last = 0;
-  std::int64_t judged = 0, refused = 0, inside = 0;
-  for (std::size_t n = 0; n < histogram.refused.size(); ++n) {
-    judged += histogram.judged[n];
-    refused += histogram.refused[n];
-    if (histogram.refused[n] == 0) continue;
-    first = std::min(first, n);
-    last = n;
-  }
-  if (refused == 0) return std::nullopt;
-  for (std::size_t n = first; n <= last; ++n) inside += histogram.judged[n];
-  // Only the few values that hold refused elements, if they do not make up a range.
-  std::int64_t marked = 0, values = 0;
-  std::string list;
-  for (std::size_t n = first; n <= last; ++n) {
-    if (histogram.refused[n] == 0) continue;
-    marked += histogram.judged[n];
-    list += (values++ == 0 ? " " : ", ") + std::to_string(n);
-  }
-  const bool as_list = values <= 4 && 2 * marked < inside;
-  const auto share = [&](std::int64_t part) {
-    return static_cast<double>(part) / static_cast<double>(judged);
-  };
-  const std::int64_t part = as_list ? marked : inside;
-  if (share(part) > 0.75) return std::nullopt;
-  return Finding{name + (as_list ? " in" + list : range_text(first, last)), share(part),
-                 static_cast<double>(refused) / static_cast<double>(part)};
-}
-
 std::vector<Numbering> numberings(const Case& input, const Contract& contract,
                                   const ErrorField& field) {
   const Problem& p = input.problem;
@@ -111,7 +62,7 @@ std::vector<Numbering> numberings(const Case& input, const Contract& contract,
            [row, sharing](std::size_t n) { return sharing.query_rank(row(n).b, row(n).i); });
   }
   all.push_back({"column", [](std::size_t, std::int64_t c) { return c; }, true});
-  for (const std::int64_t size : {2, 3, 4, 8, 16, 32, 48, 64, 80, 96, 128, 192, 256, 512}) {
+  for (const std::int64_t size : kTileSizes) {
     const std::string of = " mod " + std::to_string(size);
     by_row("query" + of, [row, size](std::size_t n) { return row(n).i % size; });
     by_row("visible keys" + of, [&field, size](std::size_t n) { return field.visible[n] % size; });
@@ -215,12 +166,7 @@ Location locate(const Case& input, const Contract& contract, const ErrorField& f
       location.findings.push_back(*finding);
     }
   }
-  // The narrowest statements first; of equals the one that was listed first, which is simpler.
-  std::stable_sort(
-      location.findings.begin(), location.findings.end(),
-      [](const Finding& a, const Finding& b) { return a.judged_share < b.judged_share; });
-  constexpr std::size_t kMostFindings = 6;
-  if (location.findings.size() > kMostFindings) location.findings.resize(kMostFindings);
+  keep_narrowest(location.findings);
   if (!field.out.empty()) location.regression = regress(field);
   if (location.worst) location.along = points_along(input, field, *location.worst);
   return location;

@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "oracle/diagnose/error_field.hpp"
+#include "oracle/diagnose/histogram.hpp"
 
 namespace ringproof::oracle {
-
-/// A sentence about where the refused elements are: all of them lie in a part of the judged ones.
-struct Finding {
-  std::string words;     // "rows with i mod 16 from 8 to 15"
-  double judged_share;   // of the judged elements, those that lie there
-  double refused_share;  // of those that lie there, the refused ones
-};
 
 /// answer ~ gain * exact + offset over the judged elements of out.
 struct Regression {

@@ -60,7 +60,9 @@ std::int64_t Sharing::key_rank(std::int64_t b, std::int64_t j) const {
 }
 
 std::vector<Sharing> sharings(const Subject& subject) {
-  if (subject.ranks < 2) return {};
+  // Mistakes of single steps are a form each; beyond this no run of explain would end.
+  constexpr std::int64_t kMostRanks = 256;
+  if (subject.ranks < 2 || subject.ranks > kMostRanks) return {};
   const Problem& p = subject.problem();
   std::vector<Sharing> all;
   constexpr std::pair<RingLayout, const char*> kLayouts[] = {{RingLayout::contiguous, "contiguous"},

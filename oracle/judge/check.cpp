@@ -103,6 +103,15 @@ GradientRules gradient_rules(const Case& input, const Contract& contract, const 
   return rules;
 }
 
+/// "bf16-flash+exp13" with its suffix for rings.
+std::string ring_name(const std::string& name) {
+  const std::vector<std::string> presets = preset_names();
+  const std::size_t end = std::min(name.find('+'), name.size());
+  const std::string preset = name.substr(0, end);
+  const bool known = std::find(presets.begin(), presets.end(), preset) != presets.end();
+  return known ? preset + "-ring" + name.substr(end) : "\"partials\" and \"backward.ring\"";
+}
+
 /// One case while it is judged: rows go through judge(), all at once or as time allows.
 class CaseCheck {
  public:
@@ -127,6 +136,7 @@ class CaseCheck {
         // Repeats a budget, which did not know how far it would come.
         prepare(options_.edges_first ? report_.rows_total : rows.size());
         forward_.missing_block_stride = std::max<std::int64_t>(1, rows.size() / kMissingBlockRows);
+        if (options_.rows && options_.edges_first) find_missing_blocks_at_edges();
         judge(rows);
         if (of_gradients_) judge_gradients(*of_gradients_);
       }
@@ -152,6 +162,14 @@ class CaseCheck {
     std::vector<std::int64_t> rows(order.begin() + first, order.begin() + last);
     std::sort(rows.begin(), rows.end());
     return RowSet(input_.problem, std::move(rows));
+  }
+
+  /// (43) on the first rows of the order, which a budget and the command that repeats it share.
+  void find_missing_blocks_at_edges() {
+    const auto order = edges_first(input_.problem, options_.seed);
+    const std::int64_t judged = options_.rows.value_or(kFirstBatch);
+    edge_rows_.emplace(edge_rows(order, 0, std::min(judged, kFirstBatch)));
+    forward_.missing_block_rows = &*edge_rows_;
   }
 
   /// What depends on how many rows there will be, at most.
@@ -189,7 +207,7 @@ class CaseCheck {
     const std::vector<std::int64_t> order = edges_first(input_.problem, options_.seed);
     const auto total = static_cast<std::int64_t>(order.size());
     prepare(total);
-    forward_.missing_block_stride = kBudgetStride;
+    find_missing_blocks_at_edges();
     std::int64_t done = 0, batch = kFirstBatch;
     while (done < total && (done == 0 || spent() < *options_.budget)) {
       const RowSet rows = edge_rows(order, done, batch);
@@ -225,6 +243,12 @@ class CaseCheck {
     for (const Answer& answer : input_.answers) {
       if (selected(options_, answer.kind) && report_.rows_judged > 0) add_answer(answer);
     }
+    const std::int64_t ranks = input_.problem.spec.ranks.value_or(1);
+    if (report_.verdict == Verdict::fail && ranks > 1 && contract_.partials.count == 1) {
+      report_.reason = "the spec says " + std::to_string(ranks) +
+                       " ranks, this contract merges no parts; a ring declares " +
+                       ring_name(contract_.name);
+    }
     if (report_.answers.empty()) {
       report_.reason = "no answer to judge";
     } else if (options_.power && !has_power(report_, *options_.power)) {
@@ -251,14 +275,14 @@ class CaseCheck {
     report_.answers.push_back(std::move(one));
   }
 
-  static constexpr std::int64_t kFirstBatch = 64;    // rows
-  static constexpr std::int64_t kBudgetStride = 64;  // one row in so many with missing blocks
-  static constexpr double kSumsOverRows = 4;  // what dk and dv may cost beside all rows before
+  static constexpr std::int64_t kFirstBatch = 64;  // rows
+  static constexpr double kSumsOverRows = 4;       // what dk and dv may cost beside all rows before
 
   const Case& input_;
   const Contract& contract_;
   const CheckOptions& options_;
   JudgeRules forward_;
+  std::optional<RowSet> edge_rows_;  // with missing blocks
   std::optional<SuspicionRules> suspicion_;
   std::optional<GradientRules> of_gradients_;
   Tally tally_;

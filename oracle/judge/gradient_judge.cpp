@@ -1,9 +1,11 @@
 #include "oracle/judge/gradient_judge.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 
+#include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/gradient_element.hpp"
 #include "oracle/judge/head_judge.hpp"
 
@@ -97,6 +99,37 @@ bool GradientRules::bias_is_summed() const {
   return dbias.answer != nullptr && sums_over_rows(*problem, dbias.answer->shape);
 }
 
+namespace {
+
+void judge_sums(const GradientRules& rules, const RowSums& sums, GradientTally& tally) {
+  if (rules.bias_is_summed()) judge_sums(sums.bias, rules.dbias, tally[AnswerKind::dbias]);
+  if (rules.dsinks.answer != nullptr) {
+    judge_sums(sums.sinks, rules.dsinks, tally[AnswerKind::dsinks]);
+  }
+}
+
+/// The sums that are undecided once more, all their rows from intervals.
+void judge_sums_exactly(const GradientRules& rules, const WalkOptions& options,
+                        GradientTally& tally) {
+  const auto undecided = [&](AnswerKind kind) {
+    return rules.is_summed(kind) && tally[kind].undecided > 0;
+  };
+  GradientRules again = rules.sums_alone();
+  again.dk = again.dv = {};
+  if (!undecided(AnswerKind::dbias)) again.dbias = {};
+  if (!undecided(AnswerKind::dsinks)) again.dsinks = {};
+  if (!again.needs_every_row()) return;
+  again.bits = kFirstBits;
+  const GradientTally exact = judge_gradients(again, options);
+  for (const AnswerKind kind : {AnswerKind::dbias, AnswerKind::dsinks}) {
+    if (again.of(kind).answer != nullptr) tally[kind] = exact[kind];
+  }
+  tally.escalated_rows += RowSet(*rules.problem).size();
+  tally.bits = std::max(tally.bits, again.bits);
+}
+
+}  // namespace
+
 GradientTally judge_gradients(const GradientRules& rules, const WalkOptions& options) {
   const bool nothing = rules.dq.answer == nullptr && rules.dbias.answer == nullptr;
   if (nothing && !rules.needs_every_row()) return {};
@@ -114,10 +147,8 @@ GradientTally judge_gradients(const GradientRules& rules, const WalkOptions& opt
     tally.merge(head.tally);
     sums.merge(head.row_sums);
   }
-  if (rules.bias_is_summed()) judge_sums(sums.bias, rules.dbias, tally[AnswerKind::dbias]);
-  if (rules.dsinks.answer != nullptr) {
-    judge_sums(sums.sinks, rules.dsinks, tally[AnswerKind::dsinks]);
-  }
+  judge_sums(rules, sums, tally);
+  if (rules.bits == 0) judge_sums_exactly(rules, options, tally);
   return tally;
 }
 

@@ -64,10 +64,13 @@ LseTruth lse_in_base(const Contract& contract, const Certified& natural, double 
 }
 
 void RowJudge::judge(const HeadTruth& head, const RowSet& rows, const Chunk& chunk, Tally& tally) {
-  certified_rows(*rules_.problem, rows, chunk, rules_.bits, head, truths_,
-                 [&](std::int64_t n, RowTruth& row) {
-                   judge_row(head, row, n % rules_.missing_block_stride == 0, tally);
-                 });
+  certified_rows(
+      *rules_.problem, rows, chunk, rules_.bits, head, truths_, [&](std::int64_t n, RowTruth& row) {
+        const bool missing = rules_.missing_block_rows != nullptr
+                                 ? rules_.missing_block_rows->contains({row.b, row.h, row.i})
+                                 : n % rules_.missing_block_stride == 0;
+        judge_row(head, row, missing, tally);
+      });
 }
 
 void RowJudge::judge_row(const HeadTruth& head, RowTruth& row, bool with_missing_blocks,

@@ -22,8 +22,9 @@ struct JudgeRules {
   OutputRule out_rule;
   unsigned bits = 0;          // > 0: every row from interval arithmetic of that many digits
   unsigned most_bits = 2048;  // where escalation ends
-  std::int64_t missing_block_stride = 1;      // every so many rows (43) is computed as well
-  const SuspicionRules* suspicion = nullptr;  // the probabilistic level; nullptr: not asked for
+  std::int64_t missing_block_stride = 1;       // every so many rows (43) is computed as well
+  const RowSet* missing_block_rows = nullptr;  // on these rows instead
+  const SuspicionRules* suspicion = nullptr;   // the probabilistic level; nullptr: not asked for
 };
 
 /// The rule of an out that is judged in the given type.
@@ -46,10 +47,13 @@ class RowJudge {
   explicit RowJudge(const JudgeRules& rules) : rules_(rules) {}
   /// Rows [chunk.first, chunk.last) of the set.
   void judge(const HeadTruth&, const RowSet&, const Chunk&, Tally&);
+  /// One row whose truth is at hand and certified; nothing escalates.
+  Tally evaluate(const HeadTruth&, const RowTruth&, bool with_missing_blocks);
+  /// Of the row evaluated last.
+  const RowBound& bound() const { return bound_; }
 
  private:
   void judge_row(const HeadTruth&, RowTruth&, bool with_missing_blocks, Tally&);
-  Tally evaluate(const HeadTruth&, const RowTruth&, bool with_missing_blocks);
   Tally undecided_row(const RowTruth&) const;
   void judge_empty(const RowTruth&, Tally&) const;
   void judge_out(const RowTruth&, Tally&) const;

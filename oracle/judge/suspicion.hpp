@@ -8,6 +8,7 @@
 #include <string>
 
 #include "oracle/contract/probabilistic.hpp"
+#include "oracle/contract/probable_sums.hpp"
 #include "oracle/judge/tally.hpp"
 
 namespace ringproof::oracle {
@@ -20,7 +21,10 @@ struct SuspicionRules {
   SuspicionRules(const Contract& judged, double elements)
       : contract(judged),
         exact_casts(without_casts(judged)),
-        lambda(azuma_factor(judged.prob_failure, elements + 1)) {}
+        lambda(azuma_factor(judged.prob_failure, statements(judged) * elements + 1)) {}
+
+  /// What is said of each element: of its casts, and of its two sums where these are listed.
+  static double statements(const Contract& judged) { return lists_sums(judged) ? 3 : 1; }
 };
 
 /// Compares one row of out whose deterministic bound is known.

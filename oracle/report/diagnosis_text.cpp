@@ -42,6 +42,7 @@ std::vector<ExplainedClass> explained_classes(const Diagnosis& diagnosis) {
     if (forms[n] > 1) {
       consistency += fmt::format("; so they do in {} more forms of it", forms[n] - 1);
     }
+    if (one.estimated) consistency += "; boxes of wrong gradients are estimates";
     classes.push_back({.name = one.also.empty() ? one.id : one.id + " (or " + one.also + ")",
                        .words = form_text(one),
                        .consistency = std::move(consistency)});
@@ -75,19 +76,44 @@ std::string to_text(const Report& report, const Diagnosis& diagnosis) {
   return text + fmt::format("  classes   {}\n", refuted_text(diagnosis));
 }
 
+namespace {
+
+void add_findings(const std::vector<Finding>& findings, std::vector<std::string>& phrases) {
+  for (const Finding& finding : findings) {
+    phrases.push_back(fmt::format("only at {}: {:.3g} % of the judged, {:.3g} % of those refused",
+                                  finding.words, 100 * finding.judged_share,
+                                  100 * finding.refused_share));
+  }
+  if (findings.empty()) phrases.push_back("in every head, row, column and residue alike");
+}
+
+std::string lines(const std::vector<std::string>& phrases) {
+  std::string text;
+  for (const std::string& phrase : phrases) {
+    text += fmt::format("{}{}\n", text.empty() ? "  where     " : "            ", phrase);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> location_phrases(const GradientLocation& location) {
+  std::vector<std::string> phrases{
+      fmt::format("{}: {} of {} elements refused, in {} of {} {}", name(location.kind),
+                  location.refused, location.judged, location.places_refused,
+                  location.places_judged, location.kind == AnswerKind::dq ? "rows" : "keys")};
+  add_findings(location.findings, phrases);
+  return phrases;
+}
+
+std::string to_text(const GradientLocation& location) { return lines(location_phrases(location)); }
+
 std::vector<std::string> location_phrases(const Location& location) {
   if (location.refused == 0) return {};
   std::vector<std::string> phrases{fmt::format("{} of {} elements refused, in {} of {} rows",
                                                location.refused, location.judged,
                                                location.rows_refused, location.rows_judged)};
-  for (const Finding& finding : location.findings) {
-    phrases.push_back(fmt::format("only at {}: {:.3g} % of the judged, {:.3g} % of those refused",
-                                  finding.words, 100 * finding.judged_share,
-                                  100 * finding.refused_share));
-  }
-  if (location.findings.empty()) {
-    phrases.push_back("in every head, row, column and residue alike");
-  }
+  add_findings(location.findings, phrases);
   if (location.worst && !location.along.empty()) {
     phrases.push_back(fmt::format("worst row {}: {}", place(*location.worst, -1), location.along));
   }
@@ -95,10 +121,7 @@ std::vector<std::string> location_phrases(const Location& location) {
 }
 
 std::string to_text(const Location& location) {
-  std::string text;
-  for (const std::string& phrase : location_phrases(location)) {
-    text += fmt::format("{}{}\n", text.empty() ? "  where     " : "            ", phrase);
-  }
+  std::string text = lines(location_phrases(location));
   if (const std::string factor = factor_text(location); !factor.empty()) {
     text += fmt::format("  factor    {}\n", factor);
   }
@@ -122,8 +145,10 @@ std::string answer_fit_text(const AnswerFit& answer) {
   if (answer.deciding.empty()) return text + "no single field of the contract decides\n";
   text += fmt::format("decided by {}\n", answer.deciding.front().field);
   for (std::size_t n = 0; n < std::min(kShown, answer.deciding.size()); ++n) {
-    text += fmt::format("            {} {}\n", n == 0 ? "accepted with" : "           or",
-                        answer.deciding[n].value);
+    const FieldChange& change = answer.deciding[n];
+    text += fmt::format("            {} {} (bounds {:.3g} x{})\n",
+                        n == 0 ? "accepted with" : "           or", change.value, change.widens,
+                        change.elsewhere ? "" : "; no contract of a known kernel declares it");
   }
   return text;
 }
@@ -156,9 +181,7 @@ std::string to_text(const Fit& fit, const Diagnosis& diagnosis) {
     return text + fmt::format("answer      neither: the declared contract says {}\n",
                               word(fit.declared.verdict));
   }
-  const bool by_field = std::all_of(fit.answers.begin(), fit.answers.end(),
-                                    [](const AnswerFit& one) { return !one.deciding.empty(); });
-  const bool by_contract = by_field || !fit.accepting.empty();
+  const bool by_contract = settled(fit);
   const bool by_mistake = diagnosis.functions > 0;
   if (by_contract && by_mistake) {
     text += "answer      either: a looser contract accepts it, and a known mistake explains it\n";

@@ -8,6 +8,7 @@
 #include "oracle/diagnose/diagnose.hpp"
 #include "oracle/diagnose/fit.hpp"
 #include "oracle/diagnose/locate.hpp"
+#include "oracle/diagnose/locate_gradients.hpp"
 
 namespace ringproof::oracle {
 
@@ -29,6 +30,9 @@ std::vector<std::string> location_phrases(const Location&);
 std::string factor_text(const Location&);
 /// Both as lines.
 std::string to_text(const Location&);
+/// The same for one gradient.
+std::vector<std::string> location_phrases(const GradientLocation&);
+std::string to_text(const GradientLocation&);
 /// "My kernel or my contract?": the deciding field of every refused answer, the tightest contracts
 /// that accept, and what both say together with the diagnosis.
 std::string to_text(const Fit&, const Diagnosis&);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "oracle/case/words.hpp"
+
 namespace ringproof::oracle {
 
 namespace {
@@ -41,7 +43,7 @@ void append_answer(std::string& text, const AnswerReport& answer) {
 }  // namespace
 
 std::string to_text(const Report& report, const std::string& repeat) {
-  std::string text = fmt::format("{}  {}", word(report.verdict), report.case_name);
+  std::string text = fmt::format("{}  {}", word(report.verdict), printable(report.case_name));
   if (!report.reason.empty()) text += fmt::format(" ({})", report.reason);
   text += "\n";
   for (const AnswerReport& answer : report.answers) append_answer(text, answer);

@@ -41,6 +41,15 @@ TEST_CASE("quoted words are short and printable whatever the file holds") {
   });
 }
 
+TEST_CASE("names lose their control characters and nothing else") {
+  CHECK(printable("caf\xc3\xa9 'x'.safetensors") == "caf\xc3\xa9 'x'.safetensors");
+  CHECK(printable("a\x1b[2J\n\x7f") == "a\\x1b[2J\\x0a\\x7f");
+  CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");  // the one-byte form of ESC [, in UTF-8
+  test::property("no control character leaves", [](const std::string& text) {
+    for (const char c : printable(text)) RC_ASSERT(static_cast<unsigned char>(c) >= 0x20);
+  });
+}
+
 TEST_CASE("SHA-256 gives the digests of the standard's examples") {
   CHECK(sha256_hex(std::string_view("abc")) ==
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

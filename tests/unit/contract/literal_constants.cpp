@@ -124,9 +124,10 @@ void Literal::scores() {
       const Real of_stores = c.score.softcap.store.size() * static_cast<Real>(c.score.store_eta);
       const Real e = k.eps + expm1l(nc * us + cs) * (fabsl(k.dot) + k.eps) +
                      expl(nc * us + cs) * cap * (nc * eta + of_stores);
-      const Real t = hat(c.score.softcap.tanh_rel) + us + cs;
-      k.eps = expl(t) * (e + cap * c.score.softcap.tanh_abs) + expm1l(t) * fabsl(k.capped) +
-              expl(cs) * (eta + of_stores);
+      const Real t = hat(c.score.softcap.tanh_rel) + us + 2 * cs;
+      const Real lost = c.score.softcap.tanh_abs + expl(cs) * of_stores;
+      k.eps =
+          expl(t) * (e + cap * lost) + expm1l(t) * fabsl(k.capped) + expl(cs) * (eta + of_stores);
     }
     const bool b = !row.bias.empty(), a = !row.alibi.empty();
     if (b || a) {  // (6)

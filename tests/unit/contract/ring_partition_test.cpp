@@ -2,6 +2,8 @@
 // through.
 #include "oracle/contract/ring_partition.hpp"
 
+#include "oracle/contract/ring_bound.hpp"
+
 #include "tests/support/catch.hpp"
 #include "tests/unit/contract/row_fixture.hpp"
 
@@ -40,6 +42,14 @@ TEST_CASE("a shard is merged at the step at which the ring brings it") {
       }
     }
   }
+}
+
+TEST_CASE("steps without a visible key are left out, and the others keep their order") {
+  RingSums sums;
+  sums.step_of_key = {700'000, 3, 3, 1'000'000, 700'000};
+  number_steps(5, sums);
+  CHECK(sums.steps == 3);
+  CHECK(sums.step_of_key == std::vector<std::int32_t>{1, 0, 0, 2, 1});
 }
 
 TEST_CASE("a partition that the spec does not determine is not assumed") {

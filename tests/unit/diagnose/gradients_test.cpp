@@ -1,6 +1,8 @@
 // Mistakes of the backward pass, planted by the plain definition, are named.
 #include "oracle/diagnose/gradient_search.hpp"
 
+#include "oracle/diagnose/locate_gradients.hpp"
+
 #include "tests/unit/diagnose/planted.hpp"
 
 using namespace ringproof::oracle;
@@ -104,13 +106,15 @@ TEST_CASE("planted mistakes of the backward pass are named, right gradients are 
     const char* id;
     PlainBackward kernel;
   };
-  PlainBackward zero, unscaled, without_D, ones, mean, tail, exchanged;
+  PlainBackward zero, unscaled, without_D, ones, mean, tail, middle, gain, exchanged;
   zero.scale_of_q = 0;
   unscaled.scale_of_q = std::sqrt(static_cast<double>(kWidth));
   without_D.with_D = false;
   ones.ones = true;
   mean.share_of_group = 0.5;
   tail.counts = [](Index, Index j) { return j < 16; };
+  middle.counts = [](Index, Index j) { return j / 8 != 1; };
+  gain.scale_of_q = 1.01;
   exchanged.exchanged = true;
   const CaseBuilder builder = backward_case();
   const Case input = builder.assemble();
@@ -119,9 +123,10 @@ TEST_CASE("planted mistakes of the backward pass are named, right gradients are 
   const Diagnosed none = explain(right, "fp32");
   CHECK(none.report.verdict == Verdict::pass);
   CHECK(none.ids().empty());
-  for (const Line& line : {Line{"DQ-ZERO", zero}, Line{"SCALE", unscaled}, Line{"DELTA", without_D},
-                           Line{"DOUT-IGNORED", ones}, Line{"GQA-GRAD", mean}, Line{"TAIL", tail},
-                           Line{"DKV-SWAP", exchanged}}) {
+  for (const Line& line :
+       {Line{"DQ-ZERO", zero}, Line{"SCALE", unscaled}, Line{"DELTA", without_D},
+        Line{"DOUT-IGNORED", ones}, Line{"GQA-GRAD", mean}, Line{"TAIL", tail},
+        Line{"BLOCK-SKIP", middle}, Line{"GAIN", gain}, Line{"DKV-SWAP", exchanged}}) {
     CaseBuilder wrong = builder;
     store_gradients(input, line.kernel, wrong);
     const Diagnosed result = explain(wrong, "fp32");
@@ -129,4 +134,23 @@ TEST_CASE("planted mistakes of the backward pass are named, right gradients are 
     REQUIRE(result.report.verdict == Verdict::fail);
     CHECK(result.ids().count(line.id) == 1);
   }
+}
+
+TEST_CASE("refused gradients are found by head, key and column") {
+  CaseBuilder builder = backward_case();
+  store_gradients(builder.assemble(), {}, builder);
+  // KV head 1, key 7, column 3.
+  const Index element = (1 * kRows + 7) * kWidth + 3;
+  set_value(builder, "dk", element, value_at(builder, "dk", element) + 0.25);
+  const Case input = builder.assemble();
+  const Contract contract = read_contract("fp32", input.problem.spec);
+  const Report report = check(input, contract, {});
+  const std::vector<GradientLocation> found = locate_gradients(input, contract, {}, report);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().kind == AnswerKind::dk);
+  CHECK(found.front().refused == 1);
+  CHECK(found.front().places_refused == 1);
+  std::set<std::string> words;
+  for (const Finding& finding : found.front().findings) words.insert(finding.words);
+  CHECK(words.count("key = 7") == 1);
 }

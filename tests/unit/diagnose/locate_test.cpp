@@ -57,6 +57,23 @@ TEST_CASE("refused elements are found by head, query, column and residue") {
   CHECK(locate_in(spoilt([](auto, auto, auto) { return false; })).refused == 0);
 }
 
+TEST_CASE("one wrong row is no tile that was never written, and is found") {
+  for (const std::int64_t wrong : {std::int64_t{39}, std::int64_t{21}}) {
+    const CaseBuilder builder =
+        spoilt([wrong](auto h, auto i, auto) { return h == 1 && i == wrong; });
+    const Case input = builder.assemble();
+    const Contract contract = read_contract("fp32", input.problem.spec);
+    const Report report = check(input, contract, {});
+    for (const Explanation& one : diagnose(input, contract, {}, report).explanations) {
+      CAPTURE(one.id, one.words);
+      CHECK(one.open <= 8);  // at most that row, never a tile whose other rows are right
+    }
+    const Location location = locate(input, contract, error_field(input, contract, {}, report));
+    CHECK(says(location, "head = 1"));
+    CHECK(says(location, "query = " + std::to_string(wrong)));
+  }
+}
+
 TEST_CASE("a factor and an offset are found by regression and tested by their boxes") {
   CaseBuilder builder = plain_case(R"({"version": 1})", kSizes, DType::f32);
   CaseBuilder gain = builder;

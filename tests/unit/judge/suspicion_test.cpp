@@ -4,6 +4,8 @@
 #include <functional>
 
 #include "oracle/contract/probabilistic.hpp"
+#include "oracle/contract/probable_sums.hpp"
+#include "oracle/judge/suspicion.hpp"
 #include "tests/unit/judge/answered_case.hpp"
 
 using namespace ringproof::oracle;
@@ -145,4 +147,54 @@ TEST_CASE("the factor of the probabilistic level grows with the number of elemen
   CHECK(std::round(10 * azuma_factor(0x1p-30, 1)) == 66);
   CHECK(std::round(10 * azuma_factor(0x1p-30, 1e4)) == 78);
   CHECK(std::round(10 * azuma_factor(0x1p-30, 1e6)) == 84);
+}
+
+TEST_CASE("a sum that rounds to nearest is hardly ever off by its bound: (39a)") {
+  // Binary64 but for the stored output, so that only what is planted is an error.
+  CaseBuilder builder = long_case();
+  answer_with_cast(
+      builder, [](double x) { return x; }, DType::f32);
+  REQUIRE(judge(builder, "bf16-io+block512").verdict == Verdict::pass);
+  CHECK(judge_probably(builder, "bf16-io+block512").verdict == Verdict::pass);
+  const Case input = builder.assemble();
+  const Contract contract = read_contract("bf16-io+block512", input.problem.spec);
+  CHECK(lists_sums(contract));
+  CHECK_FALSE(lists_sums(read_contract("bf16-flash", input.problem.spec)));  // matrix units
+  CHECK_FALSE(lists_sums(read_contract("bf16-io-ring4+block512", input.problem.spec)));
+  const SuspicionRules rules(contract, kQueries * kColumns);
+  const HeadTruth head(input.problem, 0, 0, Precision::fast);
+  RowTruth row;
+  const HeadTruth::RowId id{0, 40};
+  head.rows({&id, 1}, &row);
+  RowBound bound;
+  bound_row(contract, input.problem, row, head.values(), head.values_stride(), false, bound);
+  ProbabilisticBound probable;
+  bound_row_probabilistic(rules.contract, rules.exact_casts, input.problem, row, head.values(),
+                          head.values_stride(), bound, rules.lambda, probable);
+  double sum = 0, likely = 0;
+  for (std::size_t c = 0; c < bound.out.size(); ++c) {
+    sum += bound.out[c];
+    likely += probable.out[c];
+    CHECK(probable.out[c] <= bound.out[c]);
+  }
+  CHECK(likely < 0.8 * sum);
+}
+
+TEST_CASE("roundings on a path are counted, and equal addends end the model") {
+  Accumulator plain;
+  plain.u = 0x1p-24;
+  CHECK(path_roundings(plain, Terms::contiguous(100), 3) == Approx(102));
+  Accumulator blocked;
+  blocked.model = Accumulator::Model::blocked;
+  blocked.block = 10;
+  blocked.u = 0x1p-24;
+  blocked.of = {plain};
+  CHECK(path_roundings(blocked, Terms::contiguous(100), 0) < 25);
+  Accumulator unit;
+  unit.model = Accumulator::Model::mma;
+  CHECK_FALSE(rounds_to_nearest(unit));
+  CHECK(probable_sum(8, 0x1p-24, 0, 100) == Approx(80 * 0x1p-24));
+  CHECK(mostly_equal(std::vector<double>{1, 2, 1, 1}));
+  CHECK_FALSE(mostly_equal(std::vector<double>{1, 2, 1, 3}));
+  CHECK_FALSE(mostly_equal(std::vector<double>{}));
 }
