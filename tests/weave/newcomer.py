@@ -4,9 +4,9 @@
     newcomer.py [--root ROOT] --build BUILD [CHAPTER...]
 
 Exits 1 at the first command that does not work. Every block ```sh of tutorials/ (or of the chapters
-named) is carried out in a folder that looks like a fresh clone whose build
-is BUILD. An exercise is given twice, as a reader would: first with its gaps, where it must refuse,
-then with the solution in their place. What only builds (`./run build`) is taken as done.
+named) is carried out in a folder that looks like a fresh clone whose build is BUILD. An exercise is
+given twice, as a reader would: first with its gaps, where it must refuse, then with the solution in
+their place. What only builds (`./run build`) is taken as done.
 """
 
 import argparse
