@@ -22,6 +22,7 @@ OnnxTensor heads_apart(const OnnxTensor& tensor, std::int64_t heads, const std::
     throw BadInput(where + " has three axes, and its number of heads is missing or no divisor");
   }
   OnnxTensor apart{.dtype = tensor.dtype, .shape = {batches, heads, rows, hidden / heads}};
+  if (tensor.bytes.empty()) return apart;
   apart.bytes.reserve(tensor.bytes.size());
   const std::int64_t row = hidden / heads * static_cast<std::int64_t>(size_of(tensor.dtype));
   for (std::int64_t b = 0; b < batches; ++b) {
@@ -42,6 +43,7 @@ OnnxTensor joined_rows(const OnnxTensor& first, const OnnxTensor& second,
     throw BadInput(where + " does not continue in the new rows: type, heads or columns differ");
   }
   OnnxTensor joined{.dtype = first.dtype, .shape = second.shape};
+  if (first.bytes.empty() && second.bytes.empty()) return joined;
   joined.shape[2] = first.shape[2] + second.shape[2];
   const auto size = static_cast<std::int64_t>(size_of(first.dtype));
   const std::int64_t past = first.shape[2] * first.shape[3] * size;
@@ -54,8 +56,9 @@ OnnxTensor joined_rows(const OnnxTensor& first, const OnnxTensor& second,
 }
 
 OnnxTensor padded_columns(const OnnxTensor& mask, std::int64_t columns, const std::string& where) {
-  if (mask.shape.empty() || mask.shape.size() > 4 || mask.shape.back() > columns) {
-    throw BadInput(where + " has more than four axes, none, or more columns than there are keys");
+  const std::size_t axes = mask.shape.size();
+  if (axes == 0 || axes > 4 || mask.bytes.empty() || mask.shape.back() > columns) {
+    throw BadInput(where + " has no elements, more than four axes, or more columns than keys");
   }
   const std::int64_t had = mask.shape.back();
   if (had == columns) return mask;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "oracle/case/assemble.hpp"
 #include "oracle/case/case_file.hpp"
 #include "oracle/case/error.hpp"
 #include "oracle/onnx/onnx_axes.hpp"
@@ -33,10 +34,22 @@ class Mapping {
       add("out", heads_apart(*y, test_.attributes.q_num_heads, place("Y")));
     }
     spec(contract);
+    require_sound();
     return std::move(made_);
   }
 
  private:
+  /// What the reader of the case would refuse is refused now, in the name of the test.
+  void require_sound() const {
+    Source source{.path = test_.origin, .tensors = {}};
+    for (const auto& [name, tensor] : made_.tensors) {
+      source.tensors[name] = {
+          .dtype = tensor.dtype, .shape = tensor.shape, .stride = {}, .data = tensor.bytes.data()};
+    }
+    check_table(source);
+    assemble_case(source, source, parse_spec(made_.spec, test_.origin));
+  }
+
   std::string place(const std::string& what) const { return test_.origin + ": " + what; }
 
   void add(const std::string& name, OnnxTensor tensor) {
@@ -52,6 +65,7 @@ class Mapping {
     OnnxTensor q = heads_apart(needed("Q"), test_.attributes.q_num_heads, place("Q"));
     queries_ = q.shape[2];
     batches_ = q.shape[0];
+    require_elements(q, "Q");
     add("q", std::move(q));
     if ((test_.find("past_key") == nullptr) != (test_.find("past_value") == nullptr)) {
       throw BadInput(place("past_key and past_value are used together"));
@@ -72,7 +86,13 @@ class Mapping {
     if (present != nullptr && (present->shape != rows.shape || present->bytes != rows.bytes)) {
       made_.wrong.push_back(std::string(present_name) + " is not the past and the new rows");
     }
+    require_elements(rows, formal);
     return rows;
+  }
+
+  /// A size that no element backs is only a claim, and nothing is laid out for a claim.
+  void require_elements(const OnnxTensor& tensor, const char* formal) const {
+    if (tensor.bytes.empty()) throw BadInput(place(std::string(formal) + " has no elements"));
   }
 
   void lengths() {

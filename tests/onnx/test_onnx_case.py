@@ -139,6 +139,23 @@ class OnnxCase(unittest.TestCase):
                 self.assertTrue(done.stderr.startswith("ringproof: "), done.stderr)
                 self.assertFalse(self.case.exists())
 
+    def test_sizes_that_are_only_claimed_are_refused_at_once(self):
+        copy = self.copy(HERE / "data/test_attention_4d_causal")
+        query = copy / "test_data_set_0/input_0.pb"
+        # dims 2^40, 1, 1, 0 and the type FLOAT, without a number
+        query.write_bytes(bytes([8, 128, 128, 128, 128, 128, 32, 8, 1, 8, 1, 8, 0, 16, 1]))
+        done = run("onnx-case", copy, "-o", self.case)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has no elements", done.stderr)
+
+    def test_parts_that_do_not_fit_together_are_refused(self):
+        copy = self.copy(HERE / "data/test_attention_4d_causal")
+        data = copy / "test_data_set_0"
+        shutil.copy(data / "input_0.pb", data / "input_1.pb")  # K like Q, V with other rows
+        done = run("onnx-case", copy, "-o", self.case)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertFalse(self.case.exists())
+
     def test_other_things_are_bad_input(self):
         for words in (["/no/such"], [HERE], [HERE / "README.md"],
                       [TESTS[0], "--data-set", "test_data_set_9"]):
