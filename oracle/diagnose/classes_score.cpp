@@ -182,9 +182,12 @@ void add_overflows(const Subject& subject, Families& families) {
     const double factor = scaled_first ? scale : 1;
     if (!(reach * std::abs(factor) >= kOverflow)) continue;
     Family& family = families.emplace_back();
-    family.setting.contract = [](Contract& contract) {
+    family.setting.contract = [underflow =
+                                   0x1p-24 * std::max(1.0, std::abs(scale))](Contract& contract) {
       contract.score.store.push_back(0x1p-11);
-      contract.score.store_eta = std::max(contract.score.store_eta, 0x1p-25);
+      // What underflows is declared as an error of the exponential: a store that underflows like
+      // fp16 would have its range, too, and the theorems no bound where scores leave it.
+      contract.softmax.exp_rel += underflow;
     };
     family.setting.change = [&p, factor](HeadChange& c) {
       const auto score = [&p, factor, b = c.b, h = c.h](std::int64_t i, std::int64_t j) {
