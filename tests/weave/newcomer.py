@@ -67,13 +67,16 @@ class Clone:
             ["bash", "-c", command], cwd=self.folder, text=True, timeout=TIME_LIMIT_SECONDS,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={**os.environ, "RINGPROOF_ANSWERS": str(self.answers),
-                 # Containers run as root, where mpirun asks twice.
-                 "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+                 # Containers run as root, where mpirun asks twice, and have few cores.
+                 "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                 "OMPI_MCA_rmaps_base_oversubscribe": "1",
+                 "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"})
         return done.returncode, done.stdout
 
     def expect(self, command, statuses, words=""):
         status, output = self.run(command)
-        if status not in statuses or words not in output or not output:
+        silent = not output and not command.startswith("cc ")  # compilers say nothing
+        if status not in statuses or words not in output or silent:
             raise Wrong(f"`{command}` exited {status}, not {statuses} with '{words}':\n{output}")
 
     def work_through(self, command):

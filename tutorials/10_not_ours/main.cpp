@@ -63,6 +63,21 @@ void print_rise() {
   }
 }
 
+/// The weights of version 4, read off from outside: two keys with scores 0 and x and values 0 and 1
+/// have the answer w / (1 + w).
+void print_exponential() {
+  double largest = 0;
+  for (int n = 0; n <= 2048; ++n) {
+    const float x = -float(n) / 1024;
+    Trial trial(1, 1, 2, 1);
+    trial.q = {1}, trial.k = {0, x}, trial.v = {0, 1};
+    trial.run(attention_4);
+    const double w = double(trial.out[0]) / (1 - double(trial.out[0]));
+    largest = std::max(largest, std::fabs(w / std::exp(double(x)) - 1));
+  }
+  fmt::print("largest relative error of a weight: 2^{:.1f}\n", std::log2(largest));
+}
+
 /// Error over bound of version 1 for 1 to 64 keys, as bars on a scale of decades.
 void print_figure() {
   constexpr double kLeft = 60, kBottom = 240, kDecade = 24, kBar = 10;
@@ -93,7 +108,10 @@ void print_figure() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_parts(
-      argc, argv,
-      {{"own", print_own}, {"sizes", print_sizes}, {"rise", print_rise}, {"svg", print_figure}});
+  return run_parts(argc, argv,
+                   {{"own", print_own},
+                    {"sizes", print_sizes},
+                    {"rise", print_rise},
+                    {"exponential", print_exponential},
+                    {"svg", print_figure}});
 }
