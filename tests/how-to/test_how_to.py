@@ -73,7 +73,7 @@ class Copy:
         done = subprocess.run([sys.executable, self.root / "tests/style/style.py", self.root,
                                *sorted(touched)], capture_output=True, text=True)
         if done.returncode != 0:
-            raise SystemExit("FAIL  the recipe breaks the house style:\n" + done.stdout + done.stderr)
+            raise SystemExit(f"FAIL  against the house style:\n{done.stdout}{done.stderr}")
 
     def compile(self, output, *inputs, flags=()):
         compiler = os.environ.get("CXX", "c++")
