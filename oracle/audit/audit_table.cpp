@@ -138,6 +138,12 @@ std::string wrapped(const std::string& head, const std::string& words) {
   return text + line + "\n";
 }
 
+std::string source_in_words(const Rule& rule) {
+  constexpr std::size_t kDigits = 12;  // of a commit
+  std::string words = rule.project + " " + rule.file + " at " + rule.version.substr(0, kDigits);
+  return rule.note.empty() ? words : words + "; " + rule.note;
+}
+
 /// One rule of the table.
 std::string entry(const Rule& rule, const AuditReport& report) {
   std::string in_full, in_part, refused, made_up;
@@ -156,6 +162,7 @@ std::string entry(const Rule& rule, const AuditReport& report) {
   }
   const auto or_none = [](const std::string& words) { return words.empty() ? "none" : words; };
   std::string text = rule.name + "\n";
+  if (!rule.project.empty()) text += wrapped("source", source_in_words(rule));
   text += wrapped("condition", rule_in_words(rule));
   text += wrapped("inputs", inputs_in_words(rule));
   text += wrapped("accepts in full", or_none(in_full));

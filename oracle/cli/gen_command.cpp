@@ -18,7 +18,7 @@ namespace {
 
 struct Arguments {
   std::string suite, output;
-  bool score = false;
+  bool score = false, table = false;
   std::uint64_t seed = 1;
   int threads = 0;
 };
@@ -28,11 +28,18 @@ int print_score(const Arguments& arguments) {
   options.seed = arguments.seed;
   options.threads = arguments.threads;
   options.progress = progress_bar();
-  fmt::print("{}", to_text(mutation_score(arguments.suite, options)));
+  const std::vector<ContractScore> scores = mutation_score(arguments.suite, options);
+  if (arguments.table) {
+    fmt::print("Suite `{}`, seed {}, inputs {}.\n\n{}", arguments.suite, arguments.seed,
+               digest_of(arguments.suite, arguments.seed), to_table(scores));
+  } else {
+    fmt::print("{}", to_text(scores));
+  }
   return 0;
 }
 
 int run(const Arguments& arguments) {
+  if (arguments.table && !arguments.score) throw BadInput("gen: --table is a form of --score");
   if (arguments.score) {
     if (!arguments.output.empty()) throw BadInput("gen: --score writes no folder");
     return print_score(arguments);
@@ -46,6 +53,9 @@ int run(const Arguments& arguments) {
   fmt::print("{}: {} cases of suite {}, seed {}\n", arguments.output, summary.written,
              arguments.suite, arguments.seed);
   for (const std::string& refused : summary.refused) fmt::print("left out, {}\n", refused);
+  for (const std::string& one : summary.without_gradients) {
+    fmt::print("without gradients, {}\n", one);
+  }
   return 0;
 }
 
@@ -57,6 +67,7 @@ void add_gen(CLI::App& program, Command& chosen) {
   app.add_option("SUITE", arguments->suite, "quick, full or long")->required();
   app.add_option("-o,--output", arguments->output, "folder to write")->type_name("DIR");
   app.add_flag("--score", arguments->score, "print which mistakes the suite provably refuses");
+  app.add_flag("--table", arguments->table, "with --score: as a table of the documentation");
   app.add_option("--seed", arguments->seed, "seed of the numbers")->capture_default_str();
   app.add_option("--threads", arguments->threads, "threads (default: one a processor)")
       ->check(CLI::PositiveNumber);

@@ -95,6 +95,7 @@ class Search {
         outcomes.push_back(std::move(states[m].outcome));
         outcomes.back().id = mutants[m].id;
         outcomes.back().words = mutants[m].words;
+        outcomes.back().also = mutants[m].also;
       }
     }
     return outcomes;

@@ -35,6 +35,7 @@ struct FormOutcome {
   double margin = 0;     // largest margin seen, at most 1 without a kill
   bool differs = false;  // some exact answer certainly differs from the truth's
   std::string untold;    // why the theory says nothing about the form here, or empty
+  std::string also;      // other classes of which it is a form: "A, B"
 };
 
 /// Which forms are worth the work: the outcome of the others is left out.

@@ -23,7 +23,7 @@ class GradientSearch {
     visit_gradient_mistakes(
         input_, contract_, truth_, wants,
         [&](const std::string& id, const std::string& words, const WrongGradients& wrong) {
-          FormOutcome outcome{id, words, {}, 0, false, {}};
+          FormOutcome outcome{id, words, {}, 0, false, {}, {}};
           compare(AnswerKind::dq, truth_.dq, wrong.dq, p.heads, p.queries, p.head_dim, outcome);
           compare(AnswerKind::dk, truth_.dk, wrong.dk, p.kv_heads, p.keys, p.head_dim, outcome);
           compare(AnswerKind::dv, truth_.dv, wrong.dv, p.kv_heads, p.keys, p.value_dim, outcome);

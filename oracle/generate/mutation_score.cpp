@@ -11,9 +11,21 @@
 #include "oracle/generate/gradient_kills.hpp"
 #include "oracle/generate/notes.hpp"
 #include "oracle/generate/suite.hpp"
+#include "oracle/generate/write_suite.hpp"
 
 namespace ringproof::oracle {
 namespace {
+
+/// "A, B" as A and B.
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t first = 0; first < list.size();) {
+    const std::size_t last = std::min(list.find(", ", first), list.size());
+    names.push_back(list.substr(first, last - first));
+    first = last + 2;
+  }
+  return names;
+}
 
 /// The cases of one contract, one after the other: what is killed early costs nothing later.
 void score_cases(const std::vector<Recipe>& recipes, const ScoreOptions& options,
@@ -23,7 +35,13 @@ void score_cases(const std::vector<Recipe>& recipes, const ScoreOptions& options
     const WantsForm wants = [&](const std::string& id, const std::string& words) {
       return !score.classes[id][words].killed && first(id, words);
     };
-    const GeneratedCase generated = generate(recipe, options.seed);
+    SuiteOptions of_suite;
+    of_suite.seed = options.seed;
+    of_suite.walk.threads = 1;
+    const CertifiedCase written = case_with_power(recipe, of_suite);
+    done();
+    if (!written.refusal.empty()) continue;
+    const GeneratedCase& generated = written.generated;
     const Contract contract = read_contract(score.contract, recipe.spec);
     std::vector<FormOutcome> outcomes = certified_kills(generated, contract, wants);
     for (FormOutcome& one : gradient_kills(generated, contract, wants)) {
@@ -35,9 +53,13 @@ void score_cases(const std::vector<Recipe>& recipes, const ScoreOptions& options
       form.differs = form.differs || outcome.differs || outcome.kill.has_value();
       form.margin = std::max(form.margin, outcome.margin);
       if (!outcome.untold.empty()) form.untold = outcome.untold;
+      for (const std::string& name : names_in(outcome.also)) {
+        FormScore& other = score.also[name];
+        other.killed = other.killed || form.killed;
+        other.differs = other.differs || form.differs;
+      }
     }
     ++score.cases;
-    done();
   }
 }
 
@@ -100,7 +122,7 @@ std::vector<ContractScore> mutation_score(std::string_view name, const ScoreOpti
     });
     const auto n = static_cast<std::size_t>(place - scores.begin());
     if (place == scores.end()) {
-      scores.push_back({contract, 0, {}});
+      scores.push_back({contract, 0, {}, {}});
       cases.emplace_back();
     }
     cases[n].push_back(recipe);

@@ -23,6 +23,7 @@ struct ContractScore {
   std::string contract;
   std::int64_t cases = 0;
   std::map<std::string, std::map<std::string, FormScore>> classes;  // by id, by words
+  std::map<std::string, FormScore> also;  // classes that other classes' forms belong to
 
   std::int64_t forms(const std::string& id) const;   // that change an answer
   std::int64_t killed(const std::string& id) const;  // forms
@@ -35,12 +36,19 @@ struct ScoreOptions {
   std::function<void(std::int64_t, std::int64_t)> progress;
 };
 
-/// The loosest contract of each type in the suite, in the order of their first case. The result
-/// does not depend on the number of threads.
+/// The loosest contract of each type in the suite, in the order of their first case. Only cases
+/// that the suite holds count, as it holds them. The result does not depend on the number of
+/// threads.
 std::vector<ContractScore> mutation_score(std::string_view suite, const ScoreOptions&);
 
 /// Several lines: per contract the classes killed, and every class and form that is not, with the
 /// reason.
 std::string to_text(const std::vector<ContractScore>&);
+
+/// The forms killed and looked at of every fault of the notes under each contract, as a table, and
+/// why a fault has no certificate.
+std::string to_table(const std::vector<ContractScore>&);
+/// Twelve digits of a digest of all tensors of the suite, which date a table.
+std::string digest_of(std::string_view suite, std::uint64_t seed);
 
 }  // namespace ringproof::oracle

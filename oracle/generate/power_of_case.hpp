@@ -13,8 +13,9 @@ namespace ringproof::oracle {
 
 struct CasePower {
   std::string contract;
-  std::string refusal;  // why the case has no power, or empty
-  double gain = 0;      // smallest certified gain error; infinity: none
+  std::string refusal;           // why the case has no power, or empty
+  std::string gradient_refusal;  // why its gradients have none, or empty
+  double gain = 0;               // smallest certified gain error; infinity: none
   double missing_mass_lse = 1, missing_mass_out = 1;
   std::int64_t missing_block = 0;
   std::int64_t rows = 0, elements = 0;
@@ -27,8 +28,8 @@ CasePower power_of(const GeneratedCase&, const std::string& contract, const Walk
 /// As it stands in the file; infinities are left out.
 nlohmann::json to_json(const CasePower&);
 
-/// The exact answers of a case, each rounded to nearest: out in the contract's output type, lse in
-/// binary32 (binary64 for a binary64 contract). What gradients refuse is in gradient_kills.hpp.
+/// The exact answers of a case, each rounded to nearest: out and the gradients in the contract's
+/// output type, lse in binary32 (binary64 for a binary64 contract).
 std::vector<OwnedTensor> exact_answers(const GeneratedCase&, const Contract&, const WalkOptions&);
 
 }  // namespace ringproof::oracle

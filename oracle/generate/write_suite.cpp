@@ -78,8 +78,8 @@ nlohmann::json entry_of(const GeneratedCase& generated, const std::string& path)
 
 }  // namespace
 
-CertifiedCase certified_case(const Recipe& recipe, const SuiteOptions& options) {
-  CertifiedCase result{generate(recipe, options.seed), {}};
+CertifiedCase case_with_power(const Recipe& recipe, const SuiteOptions& options) {
+  CertifiedCase result{generate(recipe, options.seed), {}, {}};
   nlohmann::json& about = result.generated.about;
   about["flags"] = flags_of(recipe);
   if (!options.certify) return result;
@@ -91,9 +91,21 @@ CertifiedCase certified_case(const Recipe& recipe, const SuiteOptions& options) 
       result.refusal = recipe.name + ": " + contract + ": " + power.refusal;
       return result;
     }
+    if (!power.gradient_refusal.empty()) {
+      Recipe forward = recipe;
+      forward.gradients = false;
+      result = case_with_power(forward, options);
+      result.without_gradients = recipe.name + ": " + contract + ": " + power.gradient_refusal;
+      return result;
+    }
     about["power"][contract] = to_json(power);
   }
-  if (recipe.keys > kLongestCertified) return result;
+  return result;
+}
+
+CertifiedCase certified_case(const Recipe& recipe, const SuiteOptions& options) {
+  CertifiedCase result = case_with_power(recipe, options);
+  if (!options.certify || !result.refusal.empty() || recipe.keys > kLongestCertified) return result;
   const int forms = recipe.keys >= kLongRow ? 1 : kFormsPerClass;
   // The loosest contract: what it refuses, the stricter ones refuse, too.
   const std::string loosest = contracts_of(recipe).back();
@@ -103,7 +115,7 @@ CertifiedCase certified_case(const Recipe& recipe, const SuiteOptions& options) 
   for (FormOutcome& one : gradient_kills(result.generated, contract, first_forms(1))) {
     outcomes.push_back(std::move(one));
   }
-  about["kills"][loosest] = to_json(outcomes);
+  result.generated.about["kills"][loosest] = to_json(outcomes);
   return result;
 }
 
@@ -122,6 +134,9 @@ SuiteSummary write_suite(std::string_view name, const std::string& folder,
       cases.push_back(entry_of(certified.generated, path));
       for (const auto& flag : cases.back().at("flags")) flags.insert(flag.get<std::string>());
       ++summary.written;
+      if (!certified.without_gradients.empty()) {
+        summary.without_gradients.push_back(certified.without_gradients);
+      }
     } else {
       summary.refused.push_back(certified.refusal);
     }
@@ -134,6 +149,7 @@ SuiteSummary write_suite(std::string_view name, const std::string& folder,
                                 {"seed", options.seed},
                                 {"cases", cases},
                                 {"refused", summary.refused},
+                                {"without_gradients", summary.without_gradients},
                                 {"notes", notes_of({flags.begin(), flags.end()})}};
   write_text(temporary.path() / "suite.json", manifest.dump(1));
   temporary.finish();

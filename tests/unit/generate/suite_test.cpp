@@ -8,13 +8,14 @@
 #include "oracle/generate/notes.hpp"
 #include "oracle/generate/power_of_case.hpp"
 #include "oracle/generate/suite.hpp"
+#include "oracle/generate/write_suite.hpp"
 #include "tests/support/catch.hpp"
 
 namespace {
 
 using namespace ringproof::oracle;
 
-std::string digest_of(const std::vector<Recipe>& recipes, std::uint64_t seed) {
+std::string full_digest(const std::vector<Recipe>& recipes, std::uint64_t seed) {
   std::string digests;
   for (const Recipe& recipe : recipes) {
     for (const OwnedTensor& tensor : generate(recipe, seed).tensors) {
@@ -27,9 +28,9 @@ std::string digest_of(const std::vector<Recipe>& recipes, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("a seed gives the same bits everywhere, and another seed others") {
-  CHECK(digest_of(suite("quick"), 1) ==
+  CHECK(full_digest(suite("quick"), 1) ==
         "995274e2a5d15a3d5f8c22409fd6aaebd9311242f4e19f1b8b79dd4d3344908f");
-  CHECK(digest_of(suite("quick"), 2) != digest_of(suite("quick"), 1));
+  CHECK(full_digest(suite("quick"), 2) != full_digest(suite("quick"), 1));
 }
 
 TEST_CASE("names of cases are unique in a suite") {
@@ -78,9 +79,40 @@ TEST_CASE("the exact answers of every quick case pass and have power under its c
     const GeneratedCase generated = generate(recipe, 1);
     for (const std::string& contract : contracts_of(recipe)) {
       INFO(recipe.name << ", " << contract);
-      CHECK(power_of(generated, contract, walk).refusal == "");
+      const CasePower power = power_of(generated, contract, walk);
+      CHECK(power.refusal == "");
+      CHECK(power.gradient_refusal == "");
     }
   }
+}
+
+TEST_CASE("an average within a hair of a tie is rounded to one of the two right answers") {
+  Recipe close;  // a soft cap of 1 makes scores of -100000 equal up to e^-200000
+  for (const Recipe& recipe : suite("full")) {
+    if (recipe.name == "low.softcap.bf16") close = recipe;
+  }
+  REQUIRE(close.family != nullptr);
+  close.gradients = false;
+  WalkOptions walk;
+  walk.threads = 1;
+  const CasePower power = power_of(generate(close, 1), "bf16-flash", walk);
+  CHECK(power.refusal == "");
+}
+
+TEST_CASE("a case whose gradients have no power goes without upstream gradients and says why") {
+  Recipe small;  // the only key has the weight 1, and the gradient of its score is zero
+  for (const Recipe& recipe : suite("full")) {
+    if (recipe.name == "cancelling.one-key.f32") small = recipe;
+  }
+  REQUIRE(small.family != nullptr);
+  SuiteOptions options;
+  options.walk.threads = 1;
+  const CertifiedCase certified = certified_case(small, options);
+  CHECK(certified.refusal == "");
+  CHECK(certified.without_gradients ==
+        "cancelling.one-key.f32: fp32: dk: no power: zeros would pass on every judged element");
+  CHECK(certified.generated.find("dout") == nullptr);
+  CHECK(certified.generated.about.contains("kills"));
 }
 
 TEST_CASE(
