@@ -322,11 +322,22 @@ Contract read_fields(const Json& json, std::optional<LseBase>& declared_base) {
 }
 
 /// The ranks of the spec for a count left to it; a count that contradicts the spec is an error.
-std::int64_t resolve_count(std::int64_t count, const Spec& spec, const char* field) {
+/// "bf16-flash+exp13" with its suffix for rings; of an object its fields.
+std::string ring_name(const std::string& name) {
+  const std::size_t end = std::min(name.find('+'), name.size());
+  const std::string preset = name.substr(0, end);
+  const auto presets = preset_names();
+  const bool known = std::find(presets.begin(), presets.end(), preset) != presets.end();
+  return known ? preset + "-ring" + name.substr(end) : "partials and backward.ring";
+}
+
+std::int64_t resolve_count(std::int64_t count, const Contract& contract, const Spec& spec,
+                           const char* field) {
   if (count == kFromSpec) return spec.ranks.value_or(1);
   if (spec.ranks && *spec.ranks != count) {
     throw BadInput("contract: " + std::string(field) + " is " + std::to_string(count) +
-                   ", but the spec says ranks " + std::to_string(*spec.ranks));
+                   ", but the spec says ranks " + std::to_string(*spec.ranks) +
+                   "; a ring declares " + ring_name(contract.name));
   }
   return count;
 }
@@ -355,7 +366,7 @@ Contract read_contract(const std::string& name_or_json, const Spec& spec) {
   }
   contract.lse.base = declared_base.value_or(spec.lse_base.value_or(LseBase::e));
   auto& partials = contract.partials;
-  partials.count = resolve_count(partials.count, spec, "partials.count");
+  partials.count = resolve_count(partials.count, contract, spec, "partials.count");
   const auto& merge = partials.merge;
   if (partials.count > 1 && std::find(merge.begin(), merge.end(), Merge::none) != merge.end()) {
     throw BadInput("contract: partials.merge holds \"none\", but there are " +
@@ -363,7 +374,8 @@ Contract read_contract(const std::string& name_or_json, const Spec& spec) {
   }
   auto& ring = contract.backward.ring;
   // A count of 1 says that the gradients are not sent round a ring, whatever the forward pass does.
-  if (ring.count != 1) ring.count = resolve_count(ring.count, spec, "backward.ring.count");
+  if (ring.count != 1)
+    ring.count = resolve_count(ring.count, contract, spec, "backward.ring.count");
   return contract;
 }
 

@@ -103,15 +103,6 @@ GradientRules gradient_rules(const Case& input, const Contract& contract, const 
   return rules;
 }
 
-/// "bf16-flash+exp13" with its suffix for rings.
-std::string ring_name(const std::string& name) {
-  const std::vector<std::string> presets = preset_names();
-  const std::size_t end = std::min(name.find('+'), name.size());
-  const std::string preset = name.substr(0, end);
-  const bool known = std::find(presets.begin(), presets.end(), preset) != presets.end();
-  return known ? preset + "-ring" + name.substr(end) : "\"partials\" and \"backward.ring\"";
-}
-
 /// One case while it is judged: rows go through judge(), all at once or as time allows.
 class CaseCheck {
  public:
@@ -242,12 +233,6 @@ class CaseCheck {
     }
     for (const Answer& answer : input_.answers) {
       if (selected(options_, answer.kind) && report_.rows_judged > 0) add_answer(answer);
-    }
-    const std::int64_t ranks = input_.problem.spec.ranks.value_or(1);
-    if (report_.verdict == Verdict::fail && ranks > 1 && contract_.partials.count == 1) {
-      report_.reason = "the spec says " + std::to_string(ranks) +
-                       " ranks, this contract merges no parts; a ring declares " +
-                       ring_name(contract_.name);
     }
     if (report_.answers.empty()) {
       report_.reason = "no answer to judge";

@@ -59,7 +59,7 @@ struct AnswerReport {
 struct Report {
   std::string case_name{};
   Verdict verdict = Verdict::skipped;
-  std::string reason{};  // of SKIPPED, of a demanded power that is missing, or what else to declare
+  std::string reason{};  // of SKIPPED, or of a demanded power that is missing
   std::string contract_name{}, contract_hash{};
   std::vector<AnswerReport> answers{};  // in AnswerKind order
   PowerTally power{};

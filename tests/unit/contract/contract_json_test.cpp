@@ -31,6 +31,17 @@ bool holds(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("a contract without parts on several ranks is refused by the name of its ring") {
+  Spec spec;
+  spec.ranks = 4;
+  try {
+    read_contract("bf16-flash+exp13", spec);
+    FAIL("accepted");
+  } catch (const BadInput& error) {
+    CHECK(std::string(error.what()).find("bf16-flash-ring+exp13") != std::string::npos);
+  }
+}
+
 TEST_CASE("every published hash is reproduced") {
   const std::pair<const char*, const char*> published[] = {
       {"fp64", "309f84dabfec"},         {"fp32", "52648d2fd019"},
