@@ -3,18 +3,20 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "oracle/diagnose/diagnose.hpp"
 #include "oracle/diagnose/error_field.hpp"
 #include "oracle/diagnose/locate.hpp"
+#include "oracle/diagnose/locate_gradients.hpp"
 
 namespace ringproof::oracle {
 
-/// Which known mistakes explain a refused answer and, if no other function does, where it is
-/// refused.
+/// Which known mistakes explain a refused answer, and where it is refused.
 struct Findings {
   Diagnosis diagnosis{};
-  std::optional<Location> location{};
+  Location location{};                        // of out and lse; nothing refused: empty
+  std::vector<GradientLocation> gradients{};  // those that are refused
 };
 
 /// One judged case: its report, or what was wrong with its files.

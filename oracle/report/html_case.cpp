@@ -96,12 +96,14 @@ std::string explanation_html(const Findings& findings) {
   }
   if (html.empty()) html = "<p>No class of the catalogue explains the answer.</p>";
   html += fmt::format("<p class=\"aside\">{}</p>", escaped(refuted_text(diagnosis)));
-  if (!findings.location) return html;
-  std::vector<std::string> phrases = location_phrases(*findings.location);
-  if (const std::string factor = factor_text(*findings.location); !factor.empty()) {
-    phrases.push_back(factor);
+  std::vector<std::string> where = location_phrases(findings.location);
+  if (const std::string factor = factor_text(findings.location); !factor.empty()) {
+    where.push_back(factor);
   }
-  return phrases.empty() ? html : html + "<h4>Where</h4>" + list(phrases);
+  for (const GradientLocation& one : findings.gradients) {
+    for (std::string& phrase : location_phrases(one)) where.push_back(std::move(phrase));
+  }
+  return where.empty() ? html : html + "<h4>Where</h4>" + list(where);
 }
 
 std::string basis_html(const CaseOutcome& outcome) {
@@ -111,8 +113,9 @@ std::string basis_html(const CaseOutcome& outcome) {
     facts.push_back(fmt::format("contract {} ({})", report.contract_name, report.contract_hash));
   }
   if (report.rows_judged > 0) facts.push_back("rows judged: " + rows_text(report));
-  if (report.probabilistic)
+  if (report.probabilistic) {
     facts.push_back("probable: " + probabilistic_text(*report.probabilistic));
+  }
   return facts.empty() ? "" : list(facts);
 }
 

@@ -51,7 +51,8 @@ std::string body(const CaseOutcome& outcome) {
   std::string text = to_text(outcome.report, outcome.command);
   if (!outcome.findings) return text;
   text += to_text(outcome.report, outcome.findings->diagnosis);
-  if (outcome.findings->location) text += to_text(*outcome.findings->location);
+  text += to_text(outcome.findings->location);
+  for (const GradientLocation& one : outcome.findings->gradients) text += to_text(one);
   return text;
 }
 

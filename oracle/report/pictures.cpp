@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracle/report/error_spread.hpp"
 #include "oracle/report/heat_map.hpp"
-#include "oracle/report/histogram.hpp"
 
 namespace ringproof::oracle {
 
@@ -23,30 +23,30 @@ double bar_height(std::int64_t count, std::int64_t largest) {
                        std::log2(1.0 + static_cast<double>(largest)));
 }
 
-std::string bars(const Histogram& histogram) {
-  const auto bound = static_cast<std::size_t>(-Histogram::kLowest * Histogram::kBinsOfADecade);
+std::string bars(const ErrorSpread& spread) {
+  const auto bound = static_cast<std::size_t>(-ErrorSpread::kLowest * ErrorSpread::kBinsOfADecade);
   std::string svg;
-  for (std::size_t n = 0; n < histogram.bins.size(); ++n) {
-    const double height = bar_height(histogram.bins[n], histogram.largest);
+  for (std::size_t n = 0; n < spread.bins.size(); ++n) {
+    const double height = bar_height(spread.bins[n], spread.largest);
     if (height == 0) continue;
     svg += fmt::format(
         "<rect class=\"{}\" x=\"{}\" y=\"{:.1f}\" width=\"0.86\" height=\"{:.1f}\"><title>{} "
         "elements from {:.2g} times the bound</title></rect>",
         n < bound ? "accepted" : "refused", static_cast<double>(n) + 0.07, kBarHeight - height,
-        height, histogram.bins[n], histogram.start(n));
+        height, spread.bins[n], spread.start(n));
   }
   return svg + fmt::format("<line class=\"bound\" x1=\"{0}\" y1=\"0\" x2=\"{0}\" y2=\"{1}\"/>",
                            bound, kBarHeight);
 }
 
 /// Powers of ten under the bars.
-std::string ticks(const Histogram& histogram) {
-  const int decades = histogram.highest - Histogram::kLowest;
+std::string ticks(const ErrorSpread& spread) {
+  const int decades = spread.highest - ErrorSpread::kLowest;
   const int step = decades > 6 ? 2 : 1;
   std::string html;
-  for (int power = Histogram::kLowest; power <= histogram.highest; power += step) {
-    const double left = 100.0 * (power - Histogram::kLowest) / decades;
-    const bool first = power == Histogram::kLowest, last = power == histogram.highest;
+  for (int power = ErrorSpread::kLowest; power <= spread.highest; power += step) {
+    const double left = 100.0 * (power - ErrorSpread::kLowest) / decades;
+    const bool first = power == ErrorSpread::kLowest, last = power == spread.highest;
     html +=
         fmt::format("<span class=\"tick{}\" style=\"left:{:.2f}%\">{}</span>",
                     first  ? " first"
@@ -58,7 +58,7 @@ std::string ticks(const Histogram& histogram) {
 }
 
 std::string histogram_figure(std::string_view answer, std::span<const FieldElement> elements) {
-  const Histogram spread = histogram(elements);
+  const ErrorSpread spread = error_spread(elements);
   if (spread.total == 0) return "";
   return fmt::format(
       "<figure class=\"histogram\"><figcaption><b>{0}</b> error over bound of {1} elements; the "

@@ -106,7 +106,16 @@ Json probabilistic_json(const ProbabilisticReport& report) {
   return json;
 }
 
-/// Which known mistakes explain a refused answer, simplest first; where it is refused if none does.
+void add_places(const std::vector<Finding>& findings, std::string_view of, Json& places) {
+  for (const Finding& finding : findings) {
+    places.push_back({{"of", of},
+                      {"where", finding.words},
+                      {"judged_share", finding.judged_share},
+                      {"refused_share", finding.refused_share}});
+  }
+}
+
+/// Which known mistakes explain a refused answer, simplest first, and where it is refused.
 Json findings_json(const Findings& findings) {
   const Diagnosis& diagnosis = findings.diagnosis;
   Json json{{"classes", Json::array()},
@@ -119,12 +128,10 @@ Json findings_json(const Findings& findings) {
     json["classes"].push_back(std::move(form));
   }
   if (!diagnosis.not_evaluated.empty()) json["not_evaluated"] = diagnosis.not_evaluated;
-  if (!findings.location) return json;
   json["only_at"] = Json::array();
-  for (const Finding& finding : findings.location->findings) {
-    json["only_at"].push_back({{"where", finding.words},
-                               {"judged_share", finding.judged_share},
-                               {"refused_share", finding.refused_share}});
+  add_places(findings.location.findings, "out, lse", json["only_at"]);
+  for (const GradientLocation& one : findings.gradients) {
+    add_places(one.findings, name(one.kind), json["only_at"]);
   }
   return json;
 }

@@ -3,8 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include "oracle/report/error_spread.hpp"
 #include "oracle/report/heat_map.hpp"
-#include "oracle/report/histogram.hpp"
 #include "oracle/report/markup.hpp"
 #include "tests/support/catch.hpp"
 
@@ -37,15 +37,15 @@ TEST_CASE("accepted elements stay left of the bound and refused ones right of it
   const std::vector<FieldElement> elements{element(0, false),     element(1, false),
                                            element(1, true),      element(kInfinite, true),
                                            element(0.99F, false), element(kNothing, false)};
-  const Histogram spread = histogram(elements);
-  const auto bound = static_cast<std::size_t>(-Histogram::kLowest * Histogram::kBinsOfADecade);
+  const ErrorSpread spread = error_spread(elements);
+  const auto bound = static_cast<std::size_t>(-ErrorSpread::kLowest * ErrorSpread::kBinsOfADecade);
   CHECK(spread.total == 5);
   CHECK(spread.bins.front() == 1);
   CHECK(spread.bins[bound - 1] == 2);
   CHECK(spread.bins[bound] == 1);
   CHECK(spread.bins.back() == 1);
   CHECK(spread.start(bound) == 1);
-  CHECK(histogram({}).total == 0);
+  CHECK(error_spread({}).total == 0);
 }
 
 TEST_CASE("a heat map shows the worst of the elements in a cell, and the LSE apart") {

@@ -12,7 +12,7 @@ namespace ringproof::oracle {
 
 /// Bins of error over bound, four a decade, from 10^kLowest; the first also holds everything below,
 /// the last everything above and infinity.
-struct Histogram {
+struct ErrorSpread {
   static constexpr int kLowest = -4, kBinsOfADecade = 4;
   int highest = 0;  // the last bin ends at 10^highest, at least 1
   std::vector<std::int64_t> bins;
@@ -22,6 +22,6 @@ struct Histogram {
   double start(std::size_t n) const;
 };
 
-Histogram histogram(std::span<const FieldElement> elements);
+ErrorSpread error_spread(std::span<const FieldElement> elements);
 
 }  // namespace ringproof::oracle
