@@ -1,6 +1,7 @@
 // Summing wrong gradients (gradient_mutant.hpp).
 #include "oracle/diagnose/gradient_mutant.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ringproof::oracle {
@@ -122,7 +123,8 @@ PairWindow window_of_key(const GradientMutant& mutant, std::int64_t j) {
   window.keys.push_back(j);
   for (const auto& from : {mutant.rule.dk_from, mutant.rule.dv_from}) {
     const std::int64_t key = from ? from(j) : j;
-    if (key >= 0 && key != j) window.keys.push_back(key);
+    const bool known = std::find(window.keys.begin(), window.keys.end(), key) != window.keys.end();
+    if (key >= 0 && !known) window.keys.push_back(key);
   }
   return window;
 }
