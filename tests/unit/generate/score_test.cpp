@@ -1,5 +1,5 @@
-// The certified mutation score: the page about it is of the inputs that are generated today, and the
-// small suite alone kills every class of which it has a form.
+// The certified mutation score: the page about it is of today's inputs, and the small suite alone
+// kills every class of which it has a form.
 #include <fstream>
 #include <iterator>
 #include <regex>
