@@ -32,6 +32,22 @@ double uniform(std::mt19937_64& generator, double low, double high) {
 
 }  // namespace
 
+TEST_CASE("an exact result is stored as its rounding mode says, on either side of zero") {
+  const double below = 1, above = 1 + 0x1p-7, exact = below + 0.75 * 0x1p-7;  // neighbours in bf16
+  const auto box = [&](RoundMode round, double x) {
+    return wide_box({x, 0, 0}, 0, {.dtype = DType::bf16, .round = round});
+  };
+  const auto holds = [](const Box& found, double low, double high) {
+    return found.low == low && found.high == high;
+  };
+  CHECK(holds(box(RoundMode::rn, exact), above, above));
+  CHECK(holds(box(RoundMode::rn, -exact), -above, -above));
+  CHECK(holds(box(RoundMode::rz, exact), below, below));
+  CHECK(holds(box(RoundMode::rz, -exact), -below, -below));
+  CHECK(holds(box(RoundMode::faithful, exact), below, above));
+  CHECK(holds(box(RoundMode::faithful, -exact), -above, -below));
+}
+
 TEST_CASE("one number inside the box passes and the next one outside fails") {
   std::mt19937_64 generator(7);
   for (const DType type : kTypes) {
