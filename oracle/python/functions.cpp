@@ -12,7 +12,7 @@
 #include "oracle/judge/gradient_truth.hpp"
 #include "oracle/judge/truth_tensors.hpp"
 #include "oracle/python/interruptible.hpp"
-#include "oracle/python/judgement.hpp"
+#include "oracle/python/subject.hpp"
 #include "oracle/report/diagnosis_text.hpp"
 #include "oracle/report/report.hpp"
 
@@ -109,10 +109,10 @@ oracle::Contract audit_contract(const std::string& contract, const oracle::Case&
 
 }  // namespace
 
-nb::dict truth(const nb::dict& tensors, const std::string& spec, const std::string& type,
+nb::dict truth(const nb::object& tensors, const std::string& spec, const std::string& type,
                const nb::dict& options, const std::string& name) {
-  const Arrays arrays(tensors, name);
-  const oracle::Case input = case_of(arrays, spec);
+  const Subject subject(tensors, spec, name);
+  const oracle::Case& input = subject.input;
   const oracle::Problem& p = input.problem;
   oracle::CheckOptions terms = check_options(options);
   oracle::DType dtype = p.q.dtype;
@@ -139,12 +139,11 @@ nb::dict truth(const nb::dict& tensors, const std::string& spec, const std::stri
   return result;
 }
 
-nb::tuple fit(const nb::dict& tensors, const std::string& spec, const std::string& contract,
+nb::tuple fit(const nb::object& tensors, const std::string& spec, const std::string& contract,
               const nb::dict& options, const std::string& name) {
-  const Arrays arrays(tensors, name);
-  const oracle::Case input = case_of(arrays, spec);
-  const std::string declared = contract.empty() ? input.problem.spec.contract : contract;
-  if (declared.empty()) throw BadInput(name + ": no contract is given");
+  const Subject subject(tensors, spec, name);
+  const oracle::Case& input = subject.input;
+  const std::string declared = subject.contract_text(contract);
   if (input.answers.empty()) throw BadInput(name + ": there is no answer to fit (out, lse, ...)");
   const oracle::CheckOptions terms = check_options(options);
   std::string text, structured;
@@ -160,18 +159,18 @@ nb::tuple fit(const nb::dict& tensors, const std::string& spec, const std::strin
   return nb::make_tuple(text.c_str(), structured.c_str());
 }
 
-nb::tuple audit(const std::string& rule_text, const nb::dict& tensors, const std::string& spec,
+nb::tuple audit(const std::string& rule_text, const nb::object& tensors, const std::string& spec,
                 const std::string& contract, std::int64_t rows, int forms, int threads,
                 std::uint64_t seed, const std::string& name) {
   const oracle::Rule rule = rule_of(rule_text);
-  std::optional<Arrays> arrays;
-  if (tensors.size() > 0) arrays.emplace(tensors, name);
+  std::optional<Subject> subject;
+  if (!tensors.is_none()) subject.emplace(tensors, spec, name);
   std::string text, structured;
   {
     const nb::gil_scoped_release without_lock;
     std::optional<oracle::GeneratedCase> own;
-    if (!arrays) own = oracle::rule_inputs(rule, seed);
-    const oracle::Case input = arrays ? case_of(*arrays, spec) : own->as_case();
+    if (!subject) own = oracle::rule_inputs(rule, seed);
+    const oracle::Case input = subject ? subject->input : own->as_case();
     const oracle::Contract terms = audit_contract(contract, input);
     const oracle::AuditOptions options{.forms_per_class = forms, .rows = rows, .threads = threads};
     oracle::AuditReport report = oracle::audit(input, terms, rule, options);

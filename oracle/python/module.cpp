@@ -21,9 +21,8 @@ nb::list presets() {
 }
 
 void write_arrays(const std::string& path, const nb::dict& tensors, const std::string& spec) {
-  const Arrays arrays(tensors, path);
-  const oracle::Spec checked = case_of(arrays, spec).problem.spec;
-  write_tensors(path, arrays.source(), oracle::to_json(checked));
+  const Subject subject(tensors, spec, path);
+  write_tensors(path, subject.arrays->source(), oracle::to_json(subject.input.problem.spec));
 }
 
 std::int64_t write_suite(const std::string& suite, const std::string& folder, std::uint64_t seed,
@@ -38,6 +37,7 @@ std::int64_t write_suite(const std::string& suite, const std::string& folder, st
 }  // namespace
 
 NB_MODULE(_core, module) {
+  nb::set_leak_warnings(false);  // a report that outlives the interpreter is no mistake
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
@@ -47,12 +47,13 @@ NB_MODULE(_core, module) {
   });
 
   nb::class_<Judgement>(module, "Judgement")
-      .def(nb::init<const nb::dict&, const std::string&, const std::string&, const nb::dict&,
+      .def(nb::init<const nb::object&, const std::string&, const std::string&, const nb::dict&,
                     const std::string&>(),
            nb::arg("tensors"), nb::arg("spec"), nb::arg("contract"), nb::arg("options"),
            nb::arg("name"))
       .def("text", &Judgement::text, nb::arg("repeat"))
       .def("json", &Judgement::json, nb::arg("repeat"))
+      .def("html", &Judgement::html, nb::arg("repeat"))
       .def("explanation_text", &Judgement::explanation_text)
       .def("explanations_json", &Judgement::explanations_json)
       .def("heat_map", &Judgement::heat_map)
@@ -63,7 +64,7 @@ NB_MODULE(_core, module) {
              nb::arg("options"), nb::arg("name"));
   module.def("fit", &fit, nb::arg("tensors"), nb::arg("spec"), nb::arg("contract"),
              nb::arg("options"), nb::arg("name"));
-  module.def("audit", &audit, nb::arg("rule"), nb::arg("tensors"), nb::arg("spec"),
+  module.def("audit", &audit, nb::arg("rule"), nb::arg("tensors").none(), nb::arg("spec"),
              nb::arg("contract"), nb::arg("rows"), nb::arg("forms"), nb::arg("threads"),
              nb::arg("seed"), nb::arg("name"));
   module.def("public_rule_names", &public_rule_names);

@@ -129,6 +129,28 @@ def test_saved_cases_say_the_same(case, tmp_path):
     assert first == second
 
 
+def test_a_case_file_comes_alone(case, tmp_path):
+    path = tmp_path / "case.safetensors"
+    ringproof.check(**case).save(path)
+    assert ringproof.check(path, only="out", contract="fp32-simd").contract == "fp32-simd"
+    assert ringproof.fit(path).verdict == "PASS"
+    assert (ringproof.truth(path)["lse"].rounded.shape) == case["lse"].shape
+    with pytest.raises(TypeError, match="case file alone"):
+        ringproof.check(path, out=case["out"])
+    with pytest.raises(ValueError, match="already is a file"):
+        ringproof.check(path).save(tmp_path / "other.safetensors")
+    with pytest.raises(ValueError, match="absent.safetensors"):
+        ringproof.explain(tmp_path / "absent.safetensors")
+
+
+def test_the_page_and_the_json_report_hold_the_explanation(case):
+    case["out"], case["lse"] = attention(case["q"], case["k"], case["v"])
+    report = ringproof.explain(**case)
+    page = report.to_html()
+    assert page.startswith("<!") and "MASK-DROP" in page and "<script" not in page
+    assert "MASK-DROP" in json.dumps(report.to_dict())
+
+
 def test_nothing_is_said_of_arrays_that_changed(case):
     case["out"] = case["out"] + 1
     report = ringproof.check(**case)
@@ -181,7 +203,7 @@ def test_the_command_that_repeats_runs(case, tmp_path, capsys):
 
 
 def test_an_interrupt_ends_the_judgement():
-    q, k, v = tensors(heads=4, kv_heads=4, queries=1024, keys=1024, dim=64)
+    q, k, v = tensors(heads=16, kv_heads=16, queries=256, keys=256, dim=64)
     out = numpy.zeros_like(q)
     timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()

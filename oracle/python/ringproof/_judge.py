@@ -5,20 +5,19 @@ import os
 from dataclasses import dataclass
 
 from . import _core
-from ._problem import is_path, read, sorted_arguments
+from ._problem import is_path, sorted_arguments
 from .report import NotCertified, Report
 
 
-def _arguments(function, q, k, v, given):
-    """Arguments of a call with arrays, or with a case file in place of q."""
+def arguments_of(function, q, k, v, given):
+    """Arguments of a call with arrays, or with a case file in place of q; and the file, or None."""
     if not is_path(q):
         return sorted_arguments(function, {"q": q, "k": k, "v": v, **given}), None
-    if k is not None or v is not None:
+    arguments = sorted_arguments(function, {"k": k, "v": v, **given})
+    if arguments.tensors or arguments.spec != {"version": 1}:
         raise TypeError(f"{function}() takes a case file alone, or q, k and v")
-    case = read(q)
-    changed = {name: value for name, value in given.items() if value is not None}
-    merged = {**case.arguments, "contract": case.contract, **changed}
-    return sorted_arguments(function, merged), os.fspath(q)
+    arguments.tensors = os.fspath(q)
+    return arguments, arguments.tensors
 
 
 def check(q, k=None, v=None, *, contract=None, name=None, **arguments):
@@ -46,7 +45,7 @@ def check(q, k=None, v=None, *, contract=None, name=None, **arguments):
     The interpreter's lock is free while the judge works.
     Raises ValueError naming the tensor or the term that is wrong.
     """
-    given, file = _arguments("check", q, k, v, {"contract": contract, **arguments})
+    given, file = arguments_of("check", q, k, v, {"contract": contract, **arguments})
     name = name or file or "case"
     judgement = _core.Judgement(given.tensors, given.spec_text, given.contract_text,
                                 given.options, name)
@@ -106,7 +105,7 @@ def fit(q, k=None, v=None, *, contract=None, name=None, **arguments):
 
     Arguments as `check`. Raises ValueError as it does.
     """
-    given, file = _arguments("fit", q, k, v, {"contract": contract, **arguments})
+    given, file = arguments_of("fit", q, k, v, {"contract": contract, **arguments})
     text, found = _core.fit(given.tensors, given.spec_text, given.contract_text, given.options,
                             name or file or "case")
     return Fit(text=text.rstrip("\n"), **json.loads(found))

@@ -7,7 +7,7 @@ import numpy
 
 from . import _core
 from ._arrays import NAMES, WORDS
-from ._judge import _arguments
+from ._judge import arguments_of
 from ._problem import contract_text
 
 
@@ -35,12 +35,10 @@ def truth(q, k=None, v=None, *, dtype=None, name=None, **arguments):
     name or type (default: that of q; the LSE is rounded to float32, with float64 to float64).
     The arguments of the problem, `precision` and `threads` as `check`. Raises ValueError.
     """
-    given, file = _arguments("truth", q, k, v, arguments)
-    for answer in ("out", "lse", "dq", "dk", "dv", "dbias", "dsinks"):
-        given.tensors.pop(answer, None)  # of a case file; they are not the problem
+    given, file = arguments_of("truth", q, k, v, arguments)
     found = _core.truth(given.tensors, given.spec_text, _word(dtype), given.options,
                         name or file or "case")
-    layout = given.spec.get("layout", "bhnd")
+    layout = given.spec.get("layout", "bhnd")  # of a file: the canonical one
     return {answer: Certified(*(_laid_out(answer, array, layout) for array in parts[:3]), parts[3])
             for answer, parts in found.items()}
 

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 
 from . import _core
-from ._judge import _arguments
+from ._judge import arguments_of
 from ._problem import from_parts
 
 
@@ -49,14 +49,12 @@ def audit(rule, q=None, k=None, v=None, *, contract=None, sampled_rows=64, forms
     if isinstance(rule, dict) and "compares" not in rule:
         rule = {"name": "given", "compares": {"out": [dict(rule, kind="close")]}}
     text = rule if isinstance(rule, str) else json.dumps(rule)
-    given, file = ({}, None) if q is None else _arguments("audit", q, k, v,
-                                                          {"contract": contract, **arguments})
     if q is None and arguments:
         raise TypeError(f"audit() without q takes no {', '.join(arguments)}")
-    words, found = _core.audit(text, given.tensors if given else {},
-                               given.spec_text if given else "",
-                               given.contract_text if given else "", sampled_rows, forms, threads,
-                               seed, name or file or "case")
+    given, file = arguments_of("audit", q, k, v, {"contract": contract, **arguments})
+    tensors = None if q is None else given.tensors
+    words, found = _core.audit(text, tensors, given.spec_text, given.contract_text, sampled_rows,
+                               forms, threads, seed, name or file or "case")
     return Audit(text=words.rstrip("\n"), **json.loads(found))
 
 

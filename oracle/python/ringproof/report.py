@@ -18,6 +18,7 @@ class Explanation:
     words: str  # which form of it
     elements: int  # judged elements, all of which lie in its box
     open: int  # of them those of which it says nothing
+    estimated: bool  # its boxes are scaled from those of right gradients, not derived
 
 
 class Report:
@@ -89,8 +90,15 @@ class Report:
         """Error over bound of every judged element of out and lse, as the text of an SVG file."""
         return self._judgement.heat_map()
 
+    def to_html(self) -> str:
+        """The page that `ringproof check --report html=F` writes: one file, no script."""
+        return self._judgement.html(self.repeat)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes problem, answers and contract as a case file; `repeat` then names it."""
+        """Writes problem, answers and contract as a case file; `repeat` then names it.
+
+        Raises ValueError where the case was read from a file, or the file cannot be written.
+        """
         self._judgement.save(os.fspath(path))
         self.file = os.fspath(path)
 

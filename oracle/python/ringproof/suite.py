@@ -45,7 +45,7 @@ class SuiteResult:
 
 def find_program():
     """The path of ringproof-suite: RINGPROOF_SUITE, else on the search path. None if not there."""
-    return os.environ.get("RINGPROOF_SUITE") or shutil.which(PROGRAM)
+    return shutil.which(os.environ.get("RINGPROOF_SUITE") or PROGRAM)
 
 
 def suite(kernel, contract, *, only=None, require=None, seed=1, count=3, promise="deterministic",
