@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REQUIREMENTS = ["scikit-build-core>=0.10", "nanobind>=2.4", "numpy", "ml_dtypes", "pytest",
-                "nbclient", "ipykernel", "mypy"]
+                "nbclient", "ipykernel", "mypy", "safetensors"]
 SKIPPED = 77
 
 
