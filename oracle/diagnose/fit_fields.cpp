@@ -138,8 +138,8 @@ void add_lse(std::vector<FieldLadder>& ladders) {
 }
 
 /// u_gp of (30) to (32): gradients that are stored in 16 bits before their sum is complete, heads
-/// of a group (group_store_u) or chunks of rows of one device (ring). One constant of the theorem, so
-/// one ladder: by how often a gradient is stored.
+/// of a group (group_store_u) or chunks of rows of one device (ring). One constant of the theorem,
+/// so one ladder: by how often a gradient is stored.
 FieldLadder gradient_sums(const Problem& p, const json& declared) {
   FieldLadder sums{"backward.ring, backward.group_store_u (16-bit gradient sums)", {}};
   const json& ring = declared.at("backward").at("ring");

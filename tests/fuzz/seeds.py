@@ -75,7 +75,8 @@ CALLS = {"smallest": bytes(64), "ones": bytes([1]) * 256,
 
 def main():
     pairs = {name: struct.pack("<I", len(a)) + a + b for name, (a, b) in SHARDS.items()}
-    for target, seeds in {"case_file_fuzz": CASES, "shards_fuzz": pairs, "capi_fuzz": CALLS}.items():
+    targets = {"case_file_fuzz": CASES, "shards_fuzz": pairs, "capi_fuzz": CALLS}
+    for target, seeds in targets.items():
         folder = pathlib.Path(__file__).parent / "seeds" / target
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():

@@ -88,6 +88,8 @@ def check_functions(path, code):
             body = FUNCTION.match(line)
             if body and "(" in line + code[number - 2]:
                 opened = number, body.group(1)
+                if line.lstrip().startswith(": "):  # initialisers stand four columns further in
+                    opened = number, opened[1][4:]
         elif re.match(rf"{opened[1]}\}}", line):
             if number - opened[0] + 1 > MAX_FUNCTION:
                 length = number - opened[0] + 1

@@ -1,5 +1,5 @@
 // The entry point of every test executable. Where RINGPROOF_RESULTS names a file, each test case
-// leaves a line in it, "passed|failed TAB source file TAB name": docs/claims.md shows the last result.
+// leaves a line in it, "passed|failed TAB source file TAB name", for docs/claims.md.
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
 #include <catch2/catch_test_case_info.hpp>
