@@ -268,10 +268,17 @@ std::vector<std::pair<std::string, double>> accepting_names(const Case& input,
 
 }  // namespace
 
+bool loosened(const Fit& fit) {
+  return !fit.accepting.empty() ||
+         std::all_of(fit.answers.begin(), fit.answers.end(),
+                     [](const AnswerFit& one) { return !one.deciding.empty(); });
+}
+
 bool settled(const Fit& fit) {
-  const bool by_fields = std::all_of(fit.answers.begin(), fit.answers.end(),
-                                     [](const AnswerFit& one) { return !one.deciding.empty(); });
-  return by_fields || !fit.accepting.empty();
+  return !fit.accepting.empty() ||
+         std::all_of(fit.answers.begin(), fit.answers.end(), [](const AnswerFit& one) {
+           return !one.deciding.empty() && one.deciding.front().elsewhere;
+         });
 }
 
 Fit fit(const Case& input, const std::string& declared, const CheckOptions& options) {

@@ -47,7 +47,11 @@ struct Fit {
   std::int64_t tried = 0;                 // contracts judged
 };
 
-/// True if a looser contract accepts every answer: nothing says that the function is another one.
+/// True if a looser contract accepts every answer. That is no proof of the right function: a
+/// mistake that changes as little passes, too.
+bool loosened(const Fit&);
+
+/// True if one of a kernel that is known does, so that known mistakes need not be looked for.
 bool settled(const Fit&);
 
 /// `declared`: a name or the JSON text of an object. Throws BadInput as check() does.

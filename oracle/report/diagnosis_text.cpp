@@ -181,18 +181,19 @@ std::string to_text(const Fit& fit, const Diagnosis& diagnosis) {
     return text + fmt::format("answer      neither: the declared contract says {}\n",
                               word(fit.declared.verdict));
   }
-  const bool by_contract = settled(fit);
+  const bool by_contract = loosened(fit);
   const bool by_mistake = diagnosis.functions > 0;
   if (by_contract && by_mistake) {
     text += "answer      either: a looser contract accepts it, and a known mistake explains it\n";
   } else if (by_contract) {
     text +=
-        "answer      the contract: the kernel computes the right function, less accurately "
-        "than declared\n";
+        "answer      a looser contract accepts it: less accurate than declared, or a mistake as "
+        "small as that\n";
   } else if (by_mistake) {
     text += "answer      the kernel: a known mistake explains it, and no contract accepts it\n";
   } else {
-    text += "answer      the kernel: no contract accepts it; the mistake is none that is known\n";
+    text +=
+        "answer      the kernel: no contract accepts it, and no single known mistake explains it\n";
   }
   return text;
 }
