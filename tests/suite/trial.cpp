@@ -198,14 +198,23 @@ void Trial::judge(const Draft& draft, const Answer& answer, const std::string& c
   if (report.verdict == oracle::Verdict::fail) throw Failure{refusal(report), draft, answer};
 }
 
+bool Trial::repeats(const Draft& draft) {
+  const Answer first = run(draft), second = run(draft);
+  return std::all_of(first.begin(), first.end(), [&](const auto& one) {
+    const std::vector<double>& other = second.at(one.first);
+    return std::equal(one.second.begin(), one.second.end(), other.begin(), other.end(), same);
+  });
+}
+
 void Trial::same_bits(const Draft& draft, const Answer& got, const Answer& expected,
-                      const std::string& what, const std::vector<std::string>& names) const {
+                      const std::string& what, const std::vector<std::string>& names) {
   for (const auto& [name, values] : got) {
     if (!names.empty() && std::find(names.begin(), names.end(), name) == names.end()) continue;
     const std::vector<double>& other = expected.at(name);
     for (std::size_t n = 0; n < values.size(); ++n) {
       if (same(values[n], other.at(n))) continue;
-      throw Failure{what + ": element " + std::to_string(n) + " of " + name + " is " +
+      const std::string cause = repeats(draft) ? what : "two equal calls differ";
+      throw Failure{cause + ": element " + std::to_string(n) + " of " + name + " is " +
                         in_words(values[n]) + " and not " + in_words(other[n]),
                     draft, got};
     }
