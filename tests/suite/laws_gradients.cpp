@@ -49,7 +49,7 @@ void linear(Trial& trial, const Description& d) {
 }
 
 /// Every gradient is zero; the sign of a zero is free.
-void demand_zeros(const Trial& trial, const Draft& draft, Answer answer,
+void demand_zeros(Trial& trial, const Draft& draft, Answer answer,
                   const std::vector<std::string>& names, const std::string& what) {
   Answer zeros = answer;
   for (const std::string& name : names) {
