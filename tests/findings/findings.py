@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Judges public attention functions: findings.py [-o JSON] [--cases FOLDER] [--suite S] [NAME...]
+
+Runs every implementation of implementations.json, or those whose name or package contains a NAME,
+on the problems of a suite in every type for which it declares a contract, and judges its answers
+under that contract. What is refused is explained, the contracts that would accept it are looked up,
+and the smallest case of each kind is written into FOLDER. The record goes to JSON, of which a run
+with a NAME replaces what it judged; table.py writes the page from it.
+"""
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import pathlib
+import sys
+import warnings
+
+import ml_dtypes  # noqa: F401  (registers bfloat16 with NumPy)
+import problems
+import ringproof
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
+GRADIENTS = ("dq", "dk", "dv")
+
+
+def kernel_of(implementation):
+    module, function = implementation["kernel"].split(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def answers_of(kernel, arguments):
+    """The answers, or None and the reason where the implementation declines the problem."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return kernel(arguments), ""
+    except Exception as error:  # whatever a library raises: its refusal is part of the record
+        return None, (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
+
+
+def kind(report):
+    """What refusals have in common that are filed as one: answers and explanations."""
+    refused = [name for name, one in report.answers.items() if one["verdict"] == "FAIL"]
+    return tuple(refused), tuple(one.id for one in report.explanations)
+
+
+def filed(implementation, dtype, contract, group, folder):
+    """One kind of refusal: how many cases, its smallest, and which contract would accept it."""
+    (refused, explanations), cases = group
+    _, name, report, arguments = min(cases, key=lambda one: one[0])
+    function = implementation["kernel"].split(":")[1]
+    parts = [implementation["package"], function, dtype, name, "-".join(refused)]
+    path = folder / (".".join(parts) + ".safetensors")
+    path.unlink(missing_ok=True)
+    report.save(path)
+    fit = ringproof.fit(**arguments, contract=contract, only=list(refused))
+    return {"answers": list(refused), "explanations": list(explanations), "cases": len(cases),
+            "all": sorted(one[1] for one in cases), "smallest": name, "file": path.name,
+            "error_over_bound": report.worst["error_over_bound"] if report.worst else None,
+            "fit": fit.tightest, "fit_text": fit.text.splitlines()[-1] if fit.text else ""}
+
+
+def judged(implementation, dtype, contracts, suite, folder):
+    """One record for each contract; the implementation runs once."""
+    kernel = kernel_of(implementation)
+    records = [{"dtype": dtype, "contract": contract, "cases": 0, "passed": {}, "declined": {},
+                "other": []} for contract in contracts]
+    groups = [{} for _ in contracts]
+    for problem in suite:
+        name = problem.name.rsplit(".", 1)[0]
+        given = problems.for_judge(problem, dtype, implementation.get("empty_row", "any"))
+        arguments = given and problems.for_kernel(given, implementation["takes"])
+        if arguments is None:
+            continue
+        answers, reason = answers_of(kernel, arguments)
+        if answers is None:
+            records[0]["declined"][name] = reason
+            continue
+        for record, group in zip(records, groups):
+            absorb(record, group, name, given | answers)
+    for record, group in zip(records, groups):
+        record["refused"] = [filed(implementation, dtype, record["contract"], one, folder)
+                             for one in group.items()]
+    return records
+
+
+def absorb(record, groups, name, everything):
+    """Judges one answer and counts it; what is refused goes into its group."""
+    record["cases"] += 1
+    report = ringproof.check(**everything, contract=record["contract"], name=name, threads=1)
+    for answer, one in report.answers.items():
+        if one["verdict"] == "PASS":
+            record["passed"][answer] = record["passed"].get(answer, 0) + 1
+    if report.verdict == "FAIL":
+        size = sum(everything[tensor].size for tensor in "qkv")
+        groups.setdefault(kind(report), []).append((size, name, report, everything))
+    elif report.verdict != "PASS":
+        undecided = [answer for answer, one in report.answers.items() if one["verdict"] != "PASS"]
+        record["other"].append([name, report.verdict, undecided])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    parser.add_argument("--cases", type=pathlib.Path, default=ROOT / "build/findings/cases")
+    parser.add_argument("--suite", default="quick")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    options.cases.mkdir(parents=True, exist_ok=True)
+    suite = [*ringproof.gen(options.suite), *problems.plain()]
+    found = json.loads(options.output.read_text())["implementations"] if (
+        options.output and options.output.exists() and options.names) else []
+    for implementation in json.loads((HERE / "implementations.json").read_text()):
+        label = f"{implementation['package']}: {implementation['name']}"
+        if options.names and not any(name in label for name in options.names):
+            continue
+        version = importlib.metadata.version(implementation["package"])
+        runs = []
+        for dtype, contract in implementation["contracts"].items():
+            stricter = implementation.get("stricter", {}).get(dtype)
+            contracts = [contract, stricter] if stricter else [contract]
+            for one in judged(implementation, dtype, contracts, suite, options.cases):
+                one["declared"] = one["contract"] == contract
+                runs.append(one)
+                show(f"{label} {version}, {dtype}, {one['contract']}", one)
+        record = {key: implementation[key] for key in ("name", "package", "source", "arithmetic")}
+        record |= {"version": version, "runs": runs}
+        found = [one for one in found if one["name"] != record["name"]] + [record]
+        if options.output:
+            write(options, found)
+
+
+def show(label, one):
+    print(f"{label}: {one['cases']} cases, passed {one['passed']}, "
+          f"declined {len(one['declined'])}, other {one['other']}", flush=True)
+    for refusal in one["refused"]:
+        print("   refused", json.dumps(refusal), flush=True)
+
+
+def write(options, found):
+    """The record so far, in the order of implementations.json."""
+    order = [one["name"] for one in json.loads((HERE / "implementations.json").read_text())]
+    found.sort(key=lambda one: order.index(one["name"]))
+    text = json.dumps({"suite": options.suite, "seed": 1, "implementations": found}, indent=1)
+    options.output.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
