@@ -11,7 +11,7 @@ import kernels_torch
 import torch
 
 RANKS = 2
-TIME_LIMIT_SECONDS = 60
+TIME_LIMIT_SECONDS = 300
 
 
 def one_rank(rank, given, folder):
@@ -35,7 +35,7 @@ def one_rank(rank, given, folder):
 def ring_attention_pytorch(given):
     if given["q"].shape[2] % (16 * RANKS):
         raise NotImplementedError("needs shards of whole buckets")
-    start = multiprocessing.get_context("fork")
+    start = multiprocessing.get_context("spawn")  # autograd does not survive a fork
     with tempfile.TemporaryDirectory() as folder:
         ranks = [start.Process(target=one_rank, args=(rank, given, folder))
                  for rank in range(RANKS)]
