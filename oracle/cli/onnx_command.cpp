@@ -2,6 +2,8 @@
 // the test's Y as the answer to be judged.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -17,8 +19,15 @@ struct Arguments {
   std::string test, output, contract, data_set = "test_data_set_0";
 };
 
+/// A test may be a folder of files; nothing in it is written over.
+bool among_inputs(const Arguments& arguments) {
+  const auto output = std::filesystem::weakly_canonical(arguments.output);
+  const auto test = std::filesystem::weakly_canonical(arguments.test);
+  return std::mismatch(test.begin(), test.end(), output.begin(), output.end()).first == test.end();
+}
+
 int run(const Arguments& arguments) {
-  if (arguments.output == arguments.test) {
+  if (among_inputs(arguments)) {
     throw BadInput(arguments.output + ": is an input; what is written needs a file of its own");
   }
   const NodeTest test = read_node_test(arguments.test, arguments.data_set);

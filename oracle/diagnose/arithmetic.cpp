@@ -102,7 +102,7 @@ Ladder probability_ladder(const Contract& contract, const Narrow& type, RoundMod
 
 Ladder exponential_ladder(const Contract& contract) {
   Ladder ladder;
-  for (int digits = 20; digits >= 5; --digits) {
+  for (int digits = 20; digits >= 7; --digits) {  // contracts take no larger errors
     Looser one{"EXP-APPROX", "exponentials with relative errors of 2^-" + std::to_string(digits),
                contract};
     one.contract.softmax.exp_rel = std::ldexp(1.0, -digits);

@@ -84,7 +84,7 @@ void add_findings(const std::vector<Finding>& findings, std::vector<std::string>
                                   finding.words, 100 * finding.judged_share,
                                   100 * finding.refused_share));
   }
-  if (findings.empty()) phrases.push_back("in every head, row, column and residue alike");
+  if (findings.empty()) phrases.push_back("not confined to few heads, rows, columns or residues");
 }
 
 std::string lines(const std::vector<std::string>& phrases) {
