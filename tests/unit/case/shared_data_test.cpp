@@ -40,7 +40,7 @@ void check_readable(const fs::path& folder) {
 
 TEST_CASE("the shipped samples are read") {
   const fs::path folder = fs::path(RINGPROOF_SOURCE) / "tests" / "data";
-  REQUIRE(files_in(folder).size() == 5);
+  REQUIRE(files_in(folder).size() == 6);
   check_readable(folder);
   const auto answered =
       oracle::read_case(folder / "smollm2_l12_n256_g0.bf16.torch_flash.safetensors");
