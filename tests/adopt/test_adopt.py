@@ -50,28 +50,19 @@ def documented_path(build, _):
         made.unlink(missing_ok=True)
 
 
-def interpreter_with(module):
-    """This Python or the system's, whichever has the module; this one if none has."""
-    for python in (sys.executable, "/usr/bin/python3"):
-        if not pathlib.Path(python).exists():
-            continue
-        if run([python, "-c", f"import {module}"]).returncode == 0:
+def python_with(*modules, among=(sys.executable,), required=False):
+    """The first Python that has the modules; without one a skip, or an error where required."""
+    for python in among:
+        words = [python, "-c", f"import {', '.join(modules)}"]
+        if pathlib.Path(python).exists() and run(words).returncode == 0:
             return python
-    return sys.executable
-
-
-def skip_without(*modules, python=sys.executable, required=False):
-    """Skips where a module is missing; an error where the part is required."""
-    for module in modules:
-        if run([python, "-c", f"import {module}"]).returncode != 0:
-            print(f"skipped: this Python has no {module}")
-            sys.exit(1 if required else SKIPPED)
+    print(f"skipped: no Python here has {', '.join(modules)}")
+    sys.exit(1 if required else SKIPPED)
 
 
 def numpy_kernel(_, program):
-    python = interpreter_with("numpy")
-    skip_without("numpy", python=python,
-                 required="python" in os.environ.get("RINGPROOF_REQUIRE", "").split())
+    python = python_with("numpy", among=(sys.executable, "/usr/bin/python3"),
+                         required="python" in os.environ.get("RINGPROOF_REQUIRE", "").split())
     kernel = f"{python} {HERE / 'numpy_kernel/kernel.py'} {{in}} {{out}}"
     laws = ["default-scale", "causal-top-left", "ascending", "grouped-heads", "index-coded"]
     words = [program, "suite", "--command", kernel, "--contract", "fp32-simd", "--count", "1"]
@@ -81,9 +72,9 @@ def numpy_kernel(_, program):
 
 def jax_attention(_, program):
     """What holds for JAX on a processor, and what its code says cannot (README)."""
-    skip_without("numpy", "jax", "ringproof")
+    python = python_with("numpy", "jax", "ringproof")
     suite = pathlib.Path(program).parent / "ringproof-suite"
-    kernel = [sys.executable, HERE / "jax_attention/kernel.py"]
+    kernel = [python, HERE / "jax_attention/kernel.py"]
     environment = {**os.environ, "RINGPROOF_SUITE": str(suite)}
     done = run([*kernel, "no-mask", "shift", "causal-top-left", "grouped-heads", "ascending"],
                env=environment)
