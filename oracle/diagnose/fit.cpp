@@ -268,16 +268,10 @@ std::vector<std::pair<std::string, double>> accepting_names(const Case& input,
 
 }  // namespace
 
-bool loosened(const Fit& fit) {
+bool loosened(const Fit& fit, bool elsewhere) {
   return !fit.accepting.empty() ||
-         std::all_of(fit.answers.begin(), fit.answers.end(),
-                     [](const AnswerFit& one) { return !one.deciding.empty(); });
-}
-
-bool settled(const Fit& fit) {
-  return !fit.accepting.empty() ||
-         std::all_of(fit.answers.begin(), fit.answers.end(), [](const AnswerFit& one) {
-           return !one.deciding.empty() && one.deciding.front().elsewhere;
+         std::all_of(fit.answers.begin(), fit.answers.end(), [&](const AnswerFit& one) {
+           return !one.deciding.empty() && (!elsewhere || one.deciding.front().elsewhere);
          });
 }
 
