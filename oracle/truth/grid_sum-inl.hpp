@@ -117,6 +117,34 @@ HWY_INLINE void dot_magnitudes(const double* HWY_RESTRICT q, int q_stride,  // [
   }
 }
 
+/// q.k of 16 keys for kRows rows where plain sums are exact (Lemma 6b).
+template <int kRows>
+HWY_INLINE void exact_dot_products(const double* HWY_RESTRICT q, int q_stride,  // [D, q_stride]
+                                   const double* HWY_RESTRICT k,                // [D, 16]
+                                   std::int64_t dim,
+                                   double* HWY_RESTRICT out) {  // [kRows, 16]
+  constexpr int kStep = kSubtileKeys / kLanes < 4 ? kSubtileKeys / kLanes : 4;
+  for (int column = 0; column < kSubtileKeys; column += kStep * kLanes) {
+    Vec sum[kRows][kStep];
+    for (int r = 0; r < kRows; ++r) {
+      for (int n = 0; n < kStep; ++n) sum[r][n] = hn::Zero(Tag());
+    }
+    for (std::int64_t t = 0; t < dim; ++t) {
+      Vec query[kRows];
+      for (int r = 0; r < kRows; ++r) query[r] = broadcast(q[t * q_stride + r]);
+      for (int n = 0; n < kStep; ++n) {
+        const Vec key = load(k + t * kSubtileKeys + column + n * kLanes);
+        for (int r = 0; r < kRows; ++r) sum[r][n] = fused_add(query[r], key, sum[r][n]);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int n = 0; n < kStep; ++n) {
+        store(sum[r][n], out + r * kSubtileKeys + column + n * kLanes);
+      }
+    }
+  }
+}
+
 /// q.k of 16 keys for kRows rows, as double-doubles (Lemmas 5 to 7).
 template <int kRows, bool kTight>
 HWY_INLINE void dot_products(const double* HWY_RESTRICT q, int q_stride,  // [D, q_stride]

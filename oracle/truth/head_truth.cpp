@@ -10,6 +10,7 @@
 #include "oracle/truth/head_truth.hpp"
 #include "oracle/truth/row_batch.hpp"
 #include "oracle/truth/row_setup.hpp"
+#include "oracle/truth/unit_of.hpp"
 
 namespace ringproof::oracle {
 namespace {
@@ -40,6 +41,11 @@ double smallest_nonzero(const double* values, std::int64_t count, double so_far)
     const double magnitude = std::abs(values[n]);
     if (magnitude != 0 && magnitude < so_far) so_far = magnitude;
   }
+  return so_far;
+}
+
+int smallest_unit(std::span<const double> values, int so_far) {
+  for (const double value : values) so_far = std::min(so_far, unit_of(value));
   return so_far;
 }
 
@@ -80,6 +86,7 @@ void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHe
   std::fill_n(v_key_max, head.tiles * kTileKeys, 0.0);
   head.key_finite.assign(size(problem.keys), 1);
   head.key_exact.assign(size(problem.keys), 1);
+  head.k_unit.assign(size(head.tiles * (kTileKeys / kSubtileKeys)), kUnitOfZero);
   std::vector<double> row(size(dim));
   head.smallest_k = std::numeric_limits<double>::infinity();
   const KeyRange seen = seen_range(problem, b);
@@ -87,6 +94,8 @@ void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHe
     bool exact = decode_scaled(problem.k, problem.k_scale, b, kv_head, j, row.data());
     bool finite = clear_not_finite(row.data(), dim);
     head.smallest_k = smallest_nonzero(row.data(), dim, head.smallest_k);
+    int& unit = head.k_unit[size(j / kSubtileKeys)];
+    unit = smallest_unit(row, unit);
     double* column = k + j / kSubtileKeys * dim * kSubtileKeys + j % kSubtileKeys;
     for (std::int64_t t = 0; t < dim; ++t) column[t * kSubtileKeys] = row[size(t)];
     double* values = v + j * stride;
@@ -158,7 +167,7 @@ void begin_batch(const Problem& problem, const PackedHead& head, KeyRange range,
   batch.reference.resize(batch.blocks() * rows);
 }
 
-/// The query of row r, and whether products with it can underflow.
+/// The query of row r, its lowest bit, and whether products with it can underflow.
 void place_query(const std::vector<double>& q, RowBatch& batch, int r) {
   double smallest = std::numeric_limits<double>::infinity();
   for (std::size_t t = 0; t < q.size(); ++t) {
@@ -171,6 +180,7 @@ void place_query(const std::vector<double>& q, RowBatch& batch, int r) {
   if (smallest * batch.head->smallest_k < 0x1p-1022) {
     batch.row[r].dot_underflow = static_cast<double>(q.size()) * 0x1p-1074;
   }
+  batch.row[r].q_unit = smallest_unit(q, kUnitOfZero);
 }
 
 /// False if the row sees a key whose decoded numbers are not the exact ones.

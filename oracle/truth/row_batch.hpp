@@ -55,6 +55,7 @@ struct PackedHead {
   bool exact = true;            // every decoded number is the exact one
   bool exact_products = false;  // q k has at most 53 bits
   double smallest_k = 0;        // smallest nonzero magnitude
+  std::vector<int> k_unit;      // [4 tiles] every number of the subtile is a multiple of 2^k_unit
   Precision precision = Precision::fast;
   Certified scale;  // hi + lo: the scale, also where it is no binary64 number
 };
@@ -65,6 +66,7 @@ struct BatchRow {
   std::int64_t offset = 0;            // key of the batch's first tile minus first key of the row
   const double* alibi_low = nullptr;  // [keys] what truth->alibi lacks of slope times distance
   double dot_underflow = 0;           // what underflow can hide from a sum of |q k|
+  int q_unit = 0;                     // every number of q is a multiple of 2^q_unit
   double sink = 0;
   bool has_sink = false;
   std::int64_t tiles = 0;   // tiles in which the row sees a key, so far

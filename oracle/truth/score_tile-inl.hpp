@@ -128,13 +128,12 @@ HWY_INLINE Vec load_clipped(const double* in, std::int64_t at, std::int64_t size
 
 /// One vector of scores of row r, finished and stored. `at`: first key, counted from the tile.
 HWY_INLINE void finish_scores(const RowBatch& batch, const ScoreConstants& constants,
-                              std::int64_t tile, int r, int at, Pair dot, Vec magnitude) {
+                              std::int64_t tile, int r, int at, Pair dot, Vec magnitude,
+                              Vec dot_error) {
   const BatchRow& row = batch.row[r];
   RowTruth& truth = *row.truth;
   const std::int64_t key = tile * kTileKeys + at + row.offset;
   const std::int64_t size = truth.keys.size();
-  const Vec dot_error = hn::Add(hn::Mul(grid_constant(magnitude), broadcast(constants.dot_error)),
-                                hn::Mul(hn::Abs(dot.hi), broadcast(constants.dot_relative)));
   Score score = scaled_score(constants, *batch.table, dot, dot_error);
   if (constants.with_factor) {
     store(score.factor.hi, batch.factor_word(tile, 0, r) + at);
@@ -184,6 +183,17 @@ HWY_INLINE void hide_invisible(const RowBatch& batch, std::int64_t tile, int r, 
   }
 }
 
+/// Lemma 6b: whether 16 sums of q k, whose magnitudes are bounded, are exact in any order.
+HWY_INLINE bool sums_are_exact(const double* magnitudes, int q_unit, int k_unit) {
+  const int unit = q_unit + k_unit;
+  if (unit < -1074) return false;
+  Vec largest = load(magnitudes);
+  for (int at = kLanes; at < kSubtileKeys; at += kLanes) {
+    largest = hn::Max(largest, load(magnitudes + at));
+  }
+  return hn::GetLane(hn::MaxOfLanes(Tag(), largest)) <= std::ldexp(1.0, std::min(unit + 53, 900));
+}
+
 /// Scores of 16 keys for rows [row, row + kRows) of the batch.
 template <int kRows, bool kTight>
 HWY_NOINLINE void score_subtile(const RowBatch& batch, const ScoreConstants& constants,
@@ -192,19 +202,35 @@ HWY_NOINLINE void score_subtile(const RowBatch& batch, const ScoreConstants& con
   const std::int64_t subtile =
       (batch.first_tile + tile) * (kTileKeys / kSubtileKeys) + first / kSubtileKeys;
   const double* k = head.k.data() + subtile * head.head_dim * kSubtileKeys;
+  const double* q = batch.q.data() + row;
   alignas(64) double magnitudes[kRows * kSubtileKeys];
-  alignas(64) double high[kRows * kSubtileKeys], low[kRows * kSubtileKeys];
+  alignas(64) double high[kRows * kSubtileKeys], low[kRows * kSubtileKeys] = {};
   dot_magnitudes<kRows>(batch.q_magnitude.data() + row, batch.rows, k, head.head_dim, magnitudes);
-  dot_products<kRows, kTight>(batch.q.data() + row, batch.rows, k, head.head_dim,
-                              constants.low_grid, magnitudes, high, low);
+  bool exact[kRows], all_exact = true;
+  for (int r = 0; r < kRows; ++r) {
+    exact[r] = sums_are_exact(magnitudes + r * kSubtileKeys, batch.row[row + r].q_unit,
+                              head.k_unit[static_cast<std::size_t>(subtile)]);
+    all_exact = all_exact && exact[r];
+  }
+  if (all_exact) {
+    exact_dot_products<kRows>(q, batch.rows, k, head.head_dim, high);
+  } else {
+    // Gives an exact row the same bits: its company must not show.
+    dot_products<kRows, kTight>(q, batch.rows, k, head.head_dim, constants.low_grid, magnitudes,
+                                high, low);
+  }
   for (int r = 0; r < kRows; ++r) {
     if (batch.row[row + r].truth == nullptr) continue;
     for (int column = 0; column < kSubtileKeys; column += kLanes) {
       const int at = r * kSubtileKeys + column;
       const Vec magnitude =
           hn::Add(load(magnitudes + at), broadcast(batch.row[row + r].dot_underflow));
-      finish_scores(batch, constants, tile, row + r, first + column,
-                    {load(high + at), load(low + at)}, magnitude);
+      const Pair dot{load(high + at), load(low + at)};
+      const Vec dot_error =
+          exact[r] ? hn::Zero(Tag())
+                   : hn::Add(hn::Mul(grid_constant(magnitude), broadcast(constants.dot_error)),
+                             hn::Mul(hn::Abs(dot.hi), broadcast(constants.dot_relative)));
+      finish_scores(batch, constants, tile, row + r, first + column, dot, magnitude, dot_error);
     }
   }
 }

@@ -2,7 +2,7 @@
 // and everything the contract asks of a row; forward, and with `backward` both passes and their
 // ratio. Prints one JSON object a line; truth_ratios.py puts them beside other people's attention
 // in the same run. Without arguments: a few sizes of everything.
-//   truth_bench QUERIES KEYS DIM [fast|tight] [backward] [causal] [SIMD target]
+//   truth_bench QUERIES KEYS DIM [fast|tight] [backward] [causal] [input type] [SIMD target]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -144,7 +144,8 @@ int main(int argc, char** argv) {
   }
   if (argc < 4) {
     std::fprintf(stderr,
-                 "truth_bench QUERIES KEYS DIM [fast|tight] [backward] [causal] [SIMD target]\n");
+                 "truth_bench QUERIES KEYS DIM [fast|tight] [backward] [causal] [input type] "
+                 "[SIMD target]\n");
     return 2;
   }
   Run run;
@@ -159,6 +160,8 @@ int main(int argc, char** argv) {
       run.shape.causal = true;
     } else if (word == "backward") {
       run.backward = true;
+    } else if (oracle::parse_dtype(word, run.shape.q_type)) {
+      run.shape.kv_type = run.shape.q_type;
     } else if (word != "fast") {
       oracle::force_simd_target(word);
     }

@@ -96,15 +96,18 @@ def environment(folder):
     return python
 
 
-# What the truth is compared with: other work, its N, precision, goal: truth over other at most
-# (other over truth at least, where the goal is a speed-up).
+# What the truth is compared with: other work, its N, the truth's precision and input type, goal:
+# truth over other at most (other over truth at least, where the goal is a speed-up).
 COMPARISONS = [
-    ("numpy dense", 256, "fast", 3.0, False),
-    ("numpy dense", 256, "tight", None, False),
-    ("numpy blocks", 4096, "fast", 6.0, False),
-    ("numpy blocks", 4096, "tight", None, False),
-    ("Arb", 256, "fast", 35.0, True),
-    ("Arb", 256, "tight", None, True),
+    ("numpy dense", 256, "fast", "BF16", 3.0, False),
+    ("numpy dense", 256, "fast", "F32", 3.0, False),
+    ("numpy dense", 256, "tight", "F32", None, False),
+    ("numpy blocks", 4096, "fast", "BF16", 6.0, False),
+    ("numpy blocks", 4096, "fast", "F32", 6.0, False),
+    ("numpy blocks", 4096, "tight", "F32", None, False),
+    ("Arb", 256, "fast", "BF16", 35.0, True),
+    ("Arb", 256, "fast", "F32", 35.0, True),
+    ("Arb", 256, "tight", "F32", None, True),
 ]
 
 
@@ -133,29 +136,29 @@ def main():
         worker.stdin.flush()
         return float(worker.stdout.readline())
 
-    def of_truth(n, precision):
-        size = [str(n), str(n), str(DIM), precision]
+    def of_truth(n, precision, inputs):
+        size = [str(n), str(n), str(DIM), precision, inputs]
         return json.loads(subprocess.check_output([bench, *size]))["seconds"]
 
     truth, other = {}, {}
     for _ in range(options.rounds):
-        for name, n, precision, _, _ in COMPARISONS:
-            truth.setdefault((n, precision), []).append(of_truth(n, precision))
+        for name, n, *how, _, _ in COMPARISONS:
+            truth.setdefault((n, *how), []).append(of_truth(n, *how))
             other.setdefault((name, n), []).append(of_other(name, n))
     worker.stdin.close()
     worker.wait()
 
-    heads = f"{'other work':14} {'N':>6} {'truth':>6} {'other s':>9} {'truth s':>9}"
+    heads = f"{'other work':14} {'N':>6} {'truth':>6} {'inputs':>6} {'other s':>9} {'truth s':>9}"
     print(f"{heads} {'ratio':>20} goal")
-    for name, n, precision, goal, faster in COMPARISONS:
-        a = statistics.median(truth[n, precision])
+    for name, n, precision, inputs, goal, faster in COMPARISONS:
+        a = statistics.median(truth[n, precision, inputs])
         b = statistics.median(other[name, n])
         ratio = b / a if faster else a / b
         said = f"{ratio:.1f} x {'faster' if faster else 'the other'}"
         aim = "" if goal is None else f"{'>=' if faster else '<='} {goal:g}"
         if goal is not None:
             aim += " reached" if (ratio >= goal) == faster else " missed"
-        print(f"{name:14} {n:6} {precision:>6} {b:9.4f} {a:9.4f} {said:>20} {aim}")
+        print(f"{name:14} {n:6} {precision:>6} {inputs:>6} {b:9.4f} {a:9.4f} {said:>20} {aim}")
     return 0
 
 
