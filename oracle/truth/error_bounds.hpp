@@ -21,6 +21,8 @@ inline constexpr double kLargest = 0x1p960;
 
 /// Lemma 6: dot products, absolute error in units of the grid constant C.
 inline double dot_fast(double dim) { return (dim * (dim + 1) / 2 + dim) * kUp * kUnitSquared; }
+/// Lemma 6b: the smallest 2^53 ab, far from underflow and from the smallest grid.
+inline constexpr double kSmallestExactLimit = 0x1p-840;
 /// Lemma 7: the same for `tight`, without the share of products that are not exact.
 inline double dot_tight(double dim) { return dim * dim * (dim + 10) * kUp * 0x1p-157; }
 /// Lemma 7: share of inexact products.
@@ -53,8 +55,10 @@ inline constexpr double kLargestExponentError = 0x1p-45;
 /// Lemmas 15, 16: weighted sums over one tile of 64 keys and their accumulation, units of C.
 inline constexpr double kTileFast = (64 * 64 + 3 * 64 + 130) * kUp * kUnitSquared;
 inline constexpr double kTileTight = 330 * kUp * kUnitSquared;
+/// Lemma 15b: roundings of the last slice over a tile of 64 keys, and of its addition.
+inline constexpr double kLastSlice = 64 * 67 * kUp * kUnit;
 /// Lemma 16: units of sum p|v| for every tile that is added.
-inline constexpr double kAccumulate = 3 * kUp * kUnitSquared;
+inline constexpr double kAccumulate = 6 * kUp * kUnitSquared;
 /// Lemma 17: division, relative to the quotient.
 inline constexpr double kDivision = 12 * kUpFew * kUnitSquared;
 /// Lemma 19: logarithm, absolute.

@@ -49,6 +49,8 @@ int smallest_unit(std::span<const double> values, int so_far) {
   return so_far;
 }
 
+double power_of_two(int exponent) { return std::ldexp(1.0, std::min(exponent, 1023)); }
+
 /// Replaces what is not finite by 0; true if there was nothing to replace.
 bool clear_not_finite(double* values, std::int64_t count) {
   bool finite = true;
@@ -74,19 +76,30 @@ KeyRange seen_range(const Problem& problem, std::int64_t b) {
   return seen;
 }
 
+/// Lemma 15b: where to cut the weights of a tile, so that the sums of the first two slices are exact;
+/// 0 if V has too many bits between its largest number and its lowest bit.
+int slice_bits(const double* largest, std::int64_t columns, int unit) {
+  const double most = *std::max_element(largest, largest + columns);
+  if (most == 0 || unit < -400 || most > 0x1p400) return 0;
+  const int bits = std::min(kMostSliceBits, 45 - (std::ilogb(most) + 1 - unit));
+  return bits < kFewestSliceBits ? 0 : bits;
+}
+
 void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHead& head) {
   const std::int64_t dim = head.head_dim, stride = head.stride;
   double* k = head.k.resize(head.tiles * kTileKeys * dim);
   double* v = head.v.resize(head.tiles * kTileKeys * stride);
+  double* k_limit = head.k_limit.resize(head.tiles * kTileKeys);
   double* v_max = head.v_max.resize(head.tiles * stride);
   double* v_key_max = head.v_key_max.resize(head.tiles * kTileKeys);
   std::fill_n(k, head.tiles * kTileKeys * dim, 0.0);
   std::fill_n(v, head.tiles * kTileKeys * stride, 0.0);
+  std::fill_n(k_limit, head.tiles * kTileKeys, 1.0);
   std::fill_n(v_max, head.tiles * stride, 0.0);
   std::fill_n(v_key_max, head.tiles * kTileKeys, 0.0);
   head.key_finite.assign(size(problem.keys), 1);
   head.key_exact.assign(size(problem.keys), 1);
-  head.k_unit.assign(size(head.tiles * (kTileKeys / kSubtileKeys)), kUnitOfZero);
+  std::vector<int> v_unit(size(head.tiles), kUnitOfZero);
   std::vector<double> row(size(dim));
   head.smallest_k = std::numeric_limits<double>::infinity();
   const KeyRange seen = seen_range(problem, b);
@@ -94,8 +107,7 @@ void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHe
     bool exact = decode_scaled(problem.k, problem.k_scale, b, kv_head, j, row.data());
     bool finite = clear_not_finite(row.data(), dim);
     head.smallest_k = smallest_nonzero(row.data(), dim, head.smallest_k);
-    int& unit = head.k_unit[size(j / kSubtileKeys)];
-    unit = smallest_unit(row, unit);
+    k_limit[j] = power_of_two(smallest_unit(row, kUnitOfZero) + 53);
     double* column = k + j / kSubtileKeys * dim * kSubtileKeys + j % kSubtileKeys;
     for (std::int64_t t = 0; t < dim; ++t) column[t * kSubtileKeys] = row[size(t)];
     double* values = v + j * stride;
@@ -105,6 +117,8 @@ void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHe
       v_key_max[j] = std::max(v_key_max[j], std::abs(values[c]));
     }
     values[head.value_dim] = 1;
+    int& lowest = v_unit[size(j / kTileKeys)];
+    lowest = smallest_unit({values, size(head.value_dim + 1)}, lowest);
     double* largest = v_max + j / kTileKeys * stride;
     for (std::int64_t c = 0; c <= head.value_dim; ++c) {
       largest[c] = std::max(largest[c], std::abs(values[c]));
@@ -113,6 +127,11 @@ void pack(const Problem& problem, std::int64_t b, std::int64_t kv_head, PackedHe
     head.key_exact[size(j)] = exact ? 1 : 0;
     head.all_finite &= finite;
     head.exact &= exact;
+  }
+  head.slice_bits.resize(size(head.tiles));
+  for (std::int64_t tile = 0; tile < head.tiles; ++tile) {
+    head.slice_bits[size(tile)] =
+        slice_bits(v_max + tile * stride, head.value_dim + 1, v_unit[size(tile)]);
   }
 }
 
@@ -163,6 +182,7 @@ void begin_batch(const Problem& problem, const PackedHead& head, KeyRange range,
   batch.mass.resize(kBlockTiles * rows);
   batch.mass_error.resize(kBlockTiles * rows);
   batch.sums.resize(4 * rows * head.stride);
+  batch.slices.resize(rows * kSlices * kTileKeys);
   batch.seen_max.resize(rows * head.stride);
   batch.reference.resize(batch.blocks() * rows);
 }
@@ -180,7 +200,7 @@ void place_query(const std::vector<double>& q, RowBatch& batch, int r) {
   if (smallest * batch.head->smallest_k < 0x1p-1022) {
     batch.row[r].dot_underflow = static_cast<double>(q.size()) * 0x1p-1074;
   }
-  batch.row[r].q_unit = smallest_unit(q, kUnitOfZero);
+  batch.row[r].q_unit = power_of_two(smallest_unit(q, kUnitOfZero));
 }
 
 /// False if the row sees a key whose decoded numbers are not the exact ones.

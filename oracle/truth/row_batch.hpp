@@ -16,7 +16,9 @@ namespace ringproof::oracle {
 
 inline constexpr int kTileKeys = 64;     // keys whose weighted values share one grid constant
 inline constexpr int kSubtileKeys = 16;  // keys that lie side by side in the packed K
-inline constexpr int kBlockTiles = 4;    // tiles between two updates of a row's reference
+inline constexpr int kSlices = 3;        // into which weights are cut (Lemma 15b)
+inline constexpr int kFewestSliceBits = 16, kMostSliceBits = 26;  // of each but the last
+inline constexpr int kBlockTiles = 4;  // tiles between two updates of a row's reference
 
 /// A growing array of doubles on a 64-byte boundary; contents are lost when it grows.
 class AlignedArray {
@@ -51,11 +53,12 @@ struct PackedHead {
   AlignedArray v_max;       // [tiles, stride] largest magnitude of the column in the tile
   AlignedArray v_key_max;   // [64 tiles] largest magnitude of the key's values
   std::vector<std::uint8_t> key_finite, key_exact;  // [Nk]
+  std::vector<int> slice_bits;  // [tiles] where weights are cut; 0: V has too many bits for it
   bool all_finite = true;
   bool exact = true;            // every decoded number is the exact one
   bool exact_products = false;  // q k has at most 53 bits
   double smallest_k = 0;        // smallest nonzero magnitude
-  std::vector<int> k_unit;      // [4 tiles] every number of the subtile is a multiple of 2^k_unit
+  AlignedArray k_limit;         // [64 tiles] 2^53 units of the key (unit_of.hpp)
   Precision precision = Precision::fast;
   Certified scale;  // hi + lo: the scale, also where it is no binary64 number
 };
@@ -66,7 +69,7 @@ struct BatchRow {
   std::int64_t offset = 0;            // key of the batch's first tile minus first key of the row
   const double* alibi_low = nullptr;  // [keys] what truth->alibi lacks of slope times distance
   double dot_underflow = 0;           // what underflow can hide from a sum of |q k|
-  int q_unit = 0;                     // every number of q is a multiple of 2^q_unit
+  double q_unit = 1;                  // every number of q is a multiple of this power of two
   double sink = 0;
   bool has_sink = false;
   std::int64_t tiles = 0;   // tiles in which the row sees a key, so far
@@ -96,6 +99,7 @@ struct RowBatch {
   AlignedArray mass, mass_error;      // [kBlockTiles, rows] sum of weights; of their error bounds
   AlignedArray relative_error;        // [tiles, rows] largest one of a weight, if they are kept
   AlignedArray sums;                  // [4, rows, stride] of every column (ColumnSum)
+  AlignedArray slices;                // [rows, 3, 64] the weights of a tile, cut
   AlignedArray seen_max;              // [rows, stride] as v_max, over the keys the row sees
   AlignedArray reference;             // [blocks, rows] the reference of each block's weights
 

@@ -1,7 +1,7 @@
 // From weighted sums to the answer of one row and its radius: quotient, logarithm, probabilities.
 // Lemmas 16 to 19 and Theorem 20 of docs/double_double.md. Included once for every target.
 #include "oracle/truth/scalar_pair.hpp"
-#include "oracle/truth/weight_tile-inl.hpp"
+#include "oracle/truth/value_tile-inl.hpp"
 
 #if defined(RINGPROOF_ROW_FINISH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef RINGPROOF_ROW_FINISH_INL

@@ -183,15 +183,25 @@ HWY_INLINE void hide_invisible(const RowBatch& batch, std::int64_t tile, int r, 
   }
 }
 
-/// Lemma 6b: whether 16 sums of q k, whose magnitudes are bounded, are exact in any order.
-HWY_INLINE bool sums_are_exact(const double* magnitudes, int q_unit, int k_unit) {
-  const int unit = q_unit + k_unit;
-  if (unit < -1074) return false;
-  Vec largest = load(magnitudes);
-  for (int at = kLanes; at < kSubtileKeys; at += kLanes) {
-    largest = hn::Max(largest, load(magnitudes + at));
+/// Lemma 6b: which sums of q k are exact in any order, from bounds of their magnitudes.
+HWY_INLINE Mask sums_are_exact(Vec magnitude, Vec k_limit, double q_unit) {
+  const Vec limit = hn::Mul(k_limit, broadcast(q_unit));
+  const Mask too_small = hn::Lt(limit, broadcast(bounds::kSmallestExactLimit));
+  return hn::AndNot(too_small, hn::Le(magnitude, limit));
+}
+
+/// The same for all of 16 keys and kRows rows.
+template <int kRows>
+HWY_INLINE bool all_sums_are_exact(const double* magnitudes, const double* k_limit,
+                                   const BatchRow* rows) {
+  Mask all = hn::Eq(hn::Zero(Tag()), hn::Zero(Tag()));
+  for (int r = 0; r < kRows; ++r) {
+    for (int at = 0; at < kSubtileKeys; at += kLanes) {
+      all = hn::And(all, sums_are_exact(load(magnitudes + r * kSubtileKeys + at),
+                                        load(k_limit + at), rows[r].q_unit));
+    }
   }
-  return hn::GetLane(hn::MaxOfLanes(Tag(), largest)) <= std::ldexp(1.0, std::min(unit + 53, 900));
+  return hn::AllTrue(Tag(), all);
 }
 
 /// Scores of 16 keys for rows [row, row + kRows) of the batch.
@@ -206,16 +216,11 @@ HWY_NOINLINE void score_subtile(const RowBatch& batch, const ScoreConstants& con
   alignas(64) double magnitudes[kRows * kSubtileKeys];
   alignas(64) double high[kRows * kSubtileKeys], low[kRows * kSubtileKeys] = {};
   dot_magnitudes<kRows>(batch.q_magnitude.data() + row, batch.rows, k, head.head_dim, magnitudes);
-  bool exact[kRows], all_exact = true;
-  for (int r = 0; r < kRows; ++r) {
-    exact[r] = sums_are_exact(magnitudes + r * kSubtileKeys, batch.row[row + r].q_unit,
-                              head.k_unit[static_cast<std::size_t>(subtile)]);
-    all_exact = all_exact && exact[r];
-  }
-  if (all_exact) {
+  const double* k_limit = head.k_limit.data() + subtile * kSubtileKeys;
+  if (all_sums_are_exact<kRows>(magnitudes, k_limit, batch.row + row)) {
     exact_dot_products<kRows>(q, batch.rows, k, head.head_dim, high);
   } else {
-    // Gives an exact row the same bits: its company must not show.
+    // Gives the same bits where a sum is exact: the company of a row must not show.
     dot_products<kRows, kTight>(q, batch.rows, k, head.head_dim, constants.low_grid, magnitudes,
                                 high, low);
   }
@@ -227,10 +232,12 @@ HWY_NOINLINE void score_subtile(const RowBatch& batch, const ScoreConstants& con
           hn::Add(load(magnitudes + at), broadcast(batch.row[row + r].dot_underflow));
       const Pair dot{load(high + at), load(low + at)};
       const Vec dot_error =
-          exact[r] ? hn::Zero(Tag())
-                   : hn::Add(hn::Mul(grid_constant(magnitude), broadcast(constants.dot_error)),
-                             hn::Mul(hn::Abs(dot.hi), broadcast(constants.dot_relative)));
-      finish_scores(batch, constants, tile, row + r, first + column, dot, magnitude, dot_error);
+          hn::Add(hn::Mul(grid_constant(magnitude), broadcast(constants.dot_error)),
+                  hn::Mul(hn::Abs(dot.hi), broadcast(constants.dot_relative)));
+      const Mask exact =
+          sums_are_exact(magnitude, load(k_limit + column), batch.row[row + r].q_unit);
+      finish_scores(batch, constants, tile, row + r, first + column, dot, magnitude,
+                    hn::IfThenZeroElse(exact, dot_error));
     }
   }
 }

@@ -161,6 +161,23 @@ struct TileProduct {
   HWY_INLINE double* sum(ColumnSum which, int r) const {
     return sums + (which * rows + r) * stride;
   }
+  /// Charges row r for one vector of columns: the errors of the weights, and `rounding` for each
+  /// unit of the column. Returns a bound of the magnitude that is added.
+  HWY_INLINE Vec charge(int r, std::int64_t column, Vec rounding) const {
+    const Vec error = broadcast(mass_error[r]);
+    const Vec most = load(largest[r] + column);
+    // Nothing is added to the magnitude of a column of zeros, or by a tile without weight.
+    const Mask none = hn::Eq(hn::Min(most, error), hn::Zero(Tag()));
+    const Vec magnitude = hn::IfThenZeroElse(
+        none, hn::Add(hn::Mul(hn::Mul(broadcast(mass[r]), most), broadcast(bounds::kUp)),
+                      broadcast(bounds::kSumUnderflow)));
+    double* total = sum(kSumMagnitude, r) + column;
+    store(hn::Add(load(total), magnitude), total);
+    total = sum(kSumError, r) + column;
+    store(hn::Add(load(total), hn::IfThenZeroElse(none, hn::Mul(hn::Add(error, rounding), most))),
+          total);
+    return magnitude;
+  }
 };
 
 /// Adds the tile's sums to those of rows [row, row + kRows), for kStep vectors of columns (Lemmas
@@ -175,22 +192,10 @@ HWY_INLINE void add_columns(const TileProduct& tile, int row, std::int64_t colum
   Accumulator<kTight> sum[kRows][kStep];
   alignas(64) double grids[kRows * kStep * kVirtualLanes];
   for (int r = 0; r < kRows; ++r) {
-    const Vec mass = broadcast(tile.mass[row + r]);
-    const Vec mass_error = broadcast(tile.mass_error[row + r]);
     for (int n = 0; n < kStep; ++n) {
-      const Vec largest = load(tile.largest[row + r] + column + n * kLanes);
-      // Nothing is added to the magnitude of a column of zeros, or by a tile without weight.
-      const Mask none = hn::Eq(hn::Min(largest, mass_error), hn::Zero(Tag()));
-      const Vec magnitude =
-          hn::IfThenZeroElse(none, hn::Add(hn::Mul(hn::Mul(mass, largest), broadcast(bounds::kUp)),
-                                           broadcast(bounds::kSumUnderflow)));
-      const Vec grid = grid_constant(magnitude);
+      const Vec grid = grid_constant(tile.charge(row + r, column + n * kLanes, hn::Zero(Tag())));
       store(grid, grids + (r * kStep + n) * kVirtualLanes);
       sum[r][n].start(grid, kLowGrid);
-      double* total = tile.sum(kSumMagnitude, row + r) + column + n * kLanes;
-      store(hn::Add(load(total), magnitude), total);
-      total = tile.sum(kSumError, row + r) + column + n * kLanes;
-      store(hn::Add(load(total), hn::Mul(mass_error, largest)), total);
     }
   }
   for (int j = 0; j < kTileKeys; ++j) {
@@ -245,56 +250,6 @@ HWY_INLINE void add_product(const TileProduct& tile) {
       add_columns_of_rows<kRows, 1, kTight>(tile, column);
     }
   }
-}
-
-/// The largest magnitude of every column over the keys of a tile that a row sees: the tile's,
-/// unless a key that the row does not see is much larger than those that it sees.
-HWY_INLINE const double* largest_of_seen(const std::uint8_t* visible,         // [64]
-                                         const double* key_max,               // [64]
-                                         const double* tile_max,              // [stride]
-                                         const double* values,                // [64, stride]
-                                         std::int64_t stride, double* own) {  // [stride]
-  if (std::memchr(visible, 0, kTileKeys) == nullptr) return tile_max;
-  if (std::memchr(visible, 1, kTileKeys) == nullptr) return tile_max;
-  double seen = 0, hidden = 0;
-  for (int j = 0; j < kTileKeys; ++j) {
-    double& largest = visible[j] != 0 ? seen : hidden;
-    largest = std::max(largest, key_max[j]);
-  }
-  if (hidden <= 2 * seen) return tile_max;
-  std::fill_n(own, stride, 0.0);
-  for (int j = 0; j < kTileKeys; ++j) {
-    if (visible[j] == 0) continue;
-    for (std::int64_t column = 0; column < stride; column += kLanes) {
-      const Vec value = hn::Abs(load(values + j * stride + column));
-      store(hn::Max(load(own + column), value), own + column);
-    }
-  }
-  return own;
-}
-
-/// Weighted sums of V over one tile, the column of ones included.
-template <int kRows, bool kTight>
-HWY_INLINE void add_tile(const RowBatch& batch, std::int64_t tile) {
-  const PackedHead& head = *batch.head;
-  const std::int64_t place = batch.first_tile + tile;
-  TileProduct product{batch.rows,
-                      batch.word(tile, kWeightHigh, 0),
-                      batch.word(tile, kWeightLow, 0),
-                      batch.mass.data() + batch.mass_index(tile, 0),
-                      batch.mass_error.data() + batch.mass_index(tile, 0),
-                      head.value_dim + 1,
-                      head.stride,
-                      head.v.data() + place * kTileKeys * head.stride,
-                      {},
-                      batch.sums.data()};
-  for (int r = 0; r < batch.rows; ++r) {
-    product.largest[r] =
-        largest_of_seen(batch.visible_tile(tile, r), head.v_key_max.data() + place * kTileKeys,
-                        head.v_max.data() + place * head.stride, product.values, head.stride,
-                        batch.seen_max.data() + r * head.stride);
-  }
-  add_product<kRows, kTight>(product);
 }
 
 /// Multiplies the sums of row r by exp(old - new) when a block raises its reference (Lemma 21).

@@ -179,7 +179,16 @@ TEST_CASE("a huge value that a mask hides costs no precision") {
     }
     return all_rows(owned.problem, Precision::fast, 3);
   };
-  check_same(rows_with(0), rows_with(0x1p100));
+  // Not the same bits: the tile may be summed in another way, but with no larger radius.
+  const auto clean = rows_with(0), other = rows_with(0x1p100);
+  for (std::size_t n = 0; n < clean.size(); ++n) {
+    CHECK(other[n].lse.radius <= clean[n].lse.radius);
+    CHECK(std::abs(other[n].lse.hi - clean[n].lse.hi) <= 0x1p-52);
+    for (std::size_t c = 0; c < clean[n].out.size(); ++c) {
+      CHECK(other[n].out[c].radius <= clean[n].out[c].radius);
+      CHECK(std::abs(other[n].out[c].hi - clean[n].out[c].hi) <= 0x1p-52);
+    }
+  }
 }
 
 TEST_CASE("sizes beyond the proof are refused") {

@@ -1,0 +1,156 @@
+// Sums that the truth takes to be exact: dot products of few bits (Lemma 6b) and weights cut into
+// slices (Lemma 15b), just inside their conditions and just outside, against interval arithmetic.
+#include <cmath>
+#include <cstdio>
+
+#include "oracle/truth/truth.hpp"
+#include "oracle/truth/unit_of.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/unit/truth/families.hpp"
+
+namespace ringproof::test {
+namespace {
+
+using namespace oracle;
+
+Shape one_row(std::int64_t keys, std::int64_t dim) {
+  Shape shape;
+  shape.queries = 1;
+  shape.keys = keys;
+  shape.head_dim = shape.value_dim = dim;
+  shape.q_type = shape.kv_type = DType::f64;
+  shape.scale = 1;
+  return shape;
+}
+
+using Values = std::vector<double>;
+
+/// One row of given numbers, [D], [keys, D] and [keys, Dv].
+OwnedProblem problem_of(const Shape& shape, const Values& q, const Values& k, const Values& v) {
+  OwnedProblem owned = make_problem(Family::randn, shape, 1);
+  Problem& problem = owned.problem;
+  problem.q = owned.tensor(shape.q_type, {1, 1, 1, shape.head_dim}, q);
+  problem.k = owned.tensor(shape.kv_type, {1, 1, shape.keys, shape.head_dim}, k);
+  problem.v = owned.tensor(shape.kv_type, {1, 1, shape.keys, shape.value_dim}, v);
+  return owned;
+}
+
+RowTruth row_of(const Problem& problem, Precision precision = Precision::fast) {
+  RowTruth row;
+  const HeadTruth::RowId id{0, 0};
+  HeadTruth(problem, 0, 0, precision).rows({&id, 1}, &row);
+  return row;
+}
+
+/// The largest error of the row as a share of its radius.
+double share(const Problem& problem, const RowTruth& row) {
+  RowTruth exact;
+  interval_row(problem, 0, 0, 0, 512, exact);
+  double largest = 0;
+  const auto judge = [&](const Certified& outer, const Certified& inner) {
+    const double error =
+        std::abs((outer.hi - inner.hi) + (outer.lo - inner.lo)) * (1 - 0x1p-50) - inner.radius;
+    if (error > 0) largest = std::max(largest, error / outer.radius);
+  };
+  judge(row.lse, exact.lse);
+  for (std::size_t c = 0; c < row.out.size(); ++c) judge(row.out[c], exact.out[c]);
+  return largest;
+}
+
+TEST_CASE("the lowest bit of a number is found, subnormal numbers included") {
+  CHECK(unit_of(1) == 0);
+  CHECK(unit_of(-12) == 2);
+  CHECK(unit_of(0x1.8p-1000) == -1001);
+  CHECK(unit_of(1 + 0x1p-52) == -52);
+  CHECK(unit_of(0x1p-1074) == -1074);
+  CHECK(unit_of(0x1p-1022 + 0x1p-1070) == -1070);
+  CHECK(unit_of(0x1p1023) == 1023);
+  CHECK(unit_of(-0.0) == kUnitOfZero);
+}
+
+TEST_CASE("a dot product of 53 bits is exact, one of 54 is not taken for it") {
+  Shape shape = one_row(1, 2);
+  shape.scale = 0x1p-52;
+  for (const Precision precision : {Precision::fast, Precision::tight}) {
+    for (const double large : {0x1p51, 0x1p52 - 1, 0x1p52, 0x1p53 - 1, 0x1p53, 0x1p53 + 2}) {
+      const OwnedProblem owned = problem_of(shape, {large, 1}, {1, 1}, {1, 1});
+      INFO(large);
+      const RowTruth row = row_of(owned.problem, precision);
+      CHECK(share(owned.problem, row) <= 1);
+      // The exact sum leaves no part of a score's error beyond rounding to its high word.
+      CHECK(row.abs_dot[0] >= (large + 1) * shape.scale);
+    }
+  }
+}
+
+TEST_CASE("products that underflow are not taken for exact") {
+  Shape shape = one_row(2, 2);
+  shape.scale = 0x1p1000;
+  for (const double small : {0x1p-1022, 0x1.8p-1022, 0x1p-1060, 0x1.4p-1070}) {
+    for (const double factor : {1.0, 0x1p-1, 0x1p-14, 0x1.8p-20}) {
+      const OwnedProblem owned =
+          problem_of(shape, {small, small}, {factor, 1, 1, factor}, {1, 2, 3, 4});
+      INFO(small << " " << factor);
+      const RowTruth row = row_of(owned.problem);
+      if (std::isfinite(row.lse.radius)) CHECK(share(owned.problem, row) <= 1);
+    }
+  }
+}
+
+TEST_CASE("an exact row keeps its bits beside one that is not") {
+  Shape shape = one_row(40, 8);
+  shape.queries = 2;
+  OwnedProblem owned = make_problem(Family::randn, shape, 3);
+  std::mt19937_64 random(4);
+  const auto integers = [&](std::int64_t count) {
+    Values values;
+    for (std::int64_t n = 0; n < count; ++n) {
+      values.push_back(static_cast<double>(static_cast<int>(random() % 17) - 8) / 8);
+    }
+    return values;
+  };
+  Values q = integers(16);
+  for (std::size_t t = 8; t < 16; ++t) q[t] = normal(random);  // the second row has 53 bits
+  owned.problem.q = owned.tensor(DType::f64, {1, 1, 2, 8}, q);
+  owned.problem.k = owned.tensor(DType::f64, {1, 1, 40, 8}, integers(320));
+  const HeadTruth head(owned.problem, 0, 0, Precision::fast);
+  const HeadTruth::RowId ids[] = {{0, 0}, {0, 1}};
+  RowTruth together[2], alone;
+  head.rows(ids, together);
+  head.rows({ids, 1}, &alone);
+  CHECK(alone.lse.hi == together[0].lse.hi);
+  CHECK(alone.lse.lo == together[0].lse.lo);
+  CHECK(alone.lse.radius == together[0].lse.radius);
+  CHECK(alone.dot == together[0].dot);
+  CHECK(alone.score_radius == together[0].score_radius);
+  CHECK(together[0].lse.radius < together[1].lse.radius);
+}
+
+TEST_CASE("sliced weights stay inside their radius up to the widest V that is sliced") {
+  std::mt19937_64 random(11);
+  double largest = 0;
+  for (int digits = 1; digits <= 40; ++digits) {  // slices are given up on the way
+    for (int kind = 0; kind < 4; ++kind) {
+      Shape shape = one_row(130, 3);
+      Values q(3, 1.0), k, v;
+      for (std::int64_t j = 0; j < shape.keys; ++j) {
+        // Equal scores make the largest sums; random ones fill every bit of the weights.
+        for (int t = 0; t < 3; ++t) k.push_back(kind % 2 == 0 ? 0 : -std::abs(normal(random)) / 9);
+        for (int t = 0; t < 3; ++t) {
+          const double most = std::ldexp(1.0, digits) - 1;
+          const double any = std::floor(most * static_cast<double>(random() >> 11) * 0x1p-53);
+          v.push_back(kind < 2 ? most - t : (random() % 2 == 0 ? any : -any));
+        }
+      }
+      const OwnedProblem owned = problem_of(shape, q, k, v);
+      INFO(digits << " digits, kind " << kind);
+      const double error = share(owned.problem, row_of(owned.problem));
+      CHECK(error <= 1);
+      largest = std::max(largest, error);
+    }
+  }
+  std::printf("sliced weights: largest error %.3f of the radius\n", largest);
+}
+
+}  // namespace
+}  // namespace ringproof::test
