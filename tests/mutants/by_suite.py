@@ -5,7 +5,6 @@ compiled as a kernel (tests/suite/reference_candidate.hpp) and handed to `ringpr
 built once. `law` names the law that must be broken; which others break fills the kill matrix.
 """
 
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -46,14 +45,7 @@ def themes():
 
 
 def load():
-    return json.loads(LIST.read_text(encoding="utf-8"))
-
-
-def load_killed_by_tests():
-    """The mutants of all other lists of this folder: those that name a test as killer."""
-    lists = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(HERE.glob("*.json"))]
-    return [entry for content in lists if isinstance(content, list)
-            for entry in content if "killer" in entry]
+    return [mutant | {"list": LIST.name} for mutant in json.loads(LIST.read_text(encoding="utf-8"))]
 
 
 def mismatches(mutants):
@@ -65,6 +57,16 @@ def mismatches(mutants):
             yield f"{mutant['name']}: matches {times} times in {mutant['file']}, must match once"
         if "equivalent" not in mutant and mutant.get("law") not in laws:
             yield f"{mutant['name']}: no law is called '{mutant.get('law')}'"
+
+
+def enter(records):
+    """Keeps in kills.json which laws these mutants broke."""
+    known = {mutant["name"] for mutant in load()}
+    kills = json.loads(KILLS.read_text(encoding="utf-8"))
+    kills |= {name: record["laws"] for name, record in records.items() if "laws" in record}
+    lines = [f"  {json.dumps(name)}: {json.dumps(laws)}" for name, laws in sorted(kills.items())
+             if name in known]
+    KILLS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 class Workshop:
@@ -147,18 +149,3 @@ def clean(workshop, seeds):
     laws, text = workshop.broken_laws(shared, seeds)
     if laws or laws is None:
         raise SystemExit(f"mutants: the unedited reference breaks laws:\n{text}")
-
-
-def run(build, mutants, count, jobs, over=lambda: False):
-    """Judges all mutants; yields (mutant, record) in the order of the list, None where the time was
-    over before it began."""
-    workshop = Workshop(build)
-    clean(workshop, count)
-
-    def record_of(mutant):
-        return None if over() else judge(workshop, mutant, count)
-
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        records = [(m, pool.submit(record_of, m)) for m in mutants]
-        for mutant, record in records:
-            yield mutant, record.result()

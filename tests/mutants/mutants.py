@@ -1,259 +1,199 @@
 #!/usr/bin/env python3
-"""Plants faults in a copy of the sources: each must be caught by what is named for it.
+"""Plants faults: each must be caught by what is named for it.
 
-    mutants.py [NAME...]      all mutants, or those whose name or fault contains a word
+    mutants.py [WORD...]      all mutants, or those whose name, class, file or list has a word
     mutants.py --suite ...    only those that the property suite kills (suite_mutants.json)
-    mutants.py --tests ...    only those that a unit test kills (the other lists)
-    mutants.py --share N      the part whose turn it is (CI): of N parts of what the suite kills,
-                              and of what tests kill one program's, a program more each commit
+    mutants.py --tests ...    only those that a test case kills (the other lists)
+    mutants.py --share N      one part of N, of every list (CI): another with each commit
     mutants.py --seconds S    no mutant begins after so many seconds
-    mutants.py --write        all that the suite kills, or those of the words; then kills.json and
-                              docs/faults.md
+    mutants.py --unedited     no fault is planted: every killer must pass, compiled the same way
+    mutants.py --write        writes what was seen: kills.json, killed.json, docs/faults.md
     mutants.py --match        builds nothing: does every mutant match once, does its killer exist?
 
 A mutant is an edit as data: in `file`, `from` becomes `to`. It must match exactly once and compile.
-Those with a `killer` must make the test case of that name in the program `program` fail, which the
-unedited copy passes; the copy lives in build/mutants/. Those with a `law` are by_suite.py's.
+Those with a `law` are by_suite.py's, those with a `killer` by_test.py's. The sources and the build
+folder stay as they are. Exit code 1: something survives, or nothing was judged.
 """
 
 import argparse
-import json
+import concurrent.futures
 import os
 import pathlib
-import re
-import shutil
 import subprocess
 import sys
-import time
 
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "style"))
 sys.path.insert(0, str(HERE))
 import by_suite  # noqa: E402
+import by_test  # noqa: E402
 import matrix  # noqa: E402
-import sources  # noqa: E402
+import turn  # noqa: E402
 
 ROOT = HERE.parent.parent
-COPY = ROOT / "build/mutants/source"
-BUILD = ROOT / "build/mutants/build"
-TEST_CASE = re.compile(r'\bTEST_CASE\s*\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
-TIME_LIMIT_SECONDS = 300  # a mutant that loops for ever is caught, too
+UNEDITED = "passes unedited"
+COUNT = 3  # problems on which a law is tried
 
 
-def test_cases():
-    """The names of all test cases, the literals joined."""
-    found = set()
-    for path in (ROOT / "tests").rglob("*.cpp"):
-        for literals in TEST_CASE.findall(path.read_text(encoding="utf-8")):
-            found.add("".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals)).replace('\\"', '"'))
-    return found
+def problems(suite, tests):
+    """What is wrong with the lists, as sentences."""
+    yield from by_suite.mismatches(suite)
+    yield from by_test.mismatches(tests)
+    names = [mutant["name"] for mutant in suite + tests]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{name}: two mutants of this name"
 
 
-def mismatches(mutants):
-    """What is wrong with the list itself, as sentences."""
-    known = test_cases()
-    for mutant in mutants:
-        times = (ROOT / mutant["file"]).read_text(encoding="utf-8").count(mutant["from"])
-        if times != 1:
-            yield f"{mutant['name']}: matches {times} times in {mutant['file']}, must match once"
-        if mutant["killer"] not in known:
-            yield f"{mutant['name']}: no test case is called '{mutant['killer']}'"
-
-
-def copy_sources():
-    """Brings the copy up to date; unchanged files keep their time, so that little is rebuilt."""
-    for path in sources.files(ROOT):
-        source, target = ROOT / path, COPY / path
-        if not (target.is_file() and target.read_bytes() == source.read_bytes()):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target)
-
-
-def build(program, seconds=None):
-    """True if the program compiles, and the log. Throws subprocess.TimeoutExpired."""
-    jobs = os.environ.get("RINGPROOF_JOBS", str(os.cpu_count()))
-    done = subprocess.run(["ninja", "-C", BUILD, "-j", jobs, program], capture_output=True,
-                          text=True, timeout=seconds)
-    return done.returncode == 0, done.stdout + done.stderr
-
-
-def passes(program, test_case):
-    """True if the test case passes; a crash or an endless loop is a failure."""
-    exact = re.sub(r"([\\,\[\]*~])", r"\\\1", test_case)
-    try:
-        done = subprocess.run([BUILD / "tests" / program, exact], cwd=COPY, capture_output=True,
-                              timeout=TIME_LIMIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    if b"No test cases matched" in done.stdout + done.stderr:
-        raise SystemExit(f"mutants: {program} has no test case '{test_case}'")
-    return done.returncode == 0
-
-
-def verdict(mutant):
-    """"killed", or what happened instead."""
-    target = COPY / mutant["file"]
-    text = target.read_text(encoding="utf-8")
-    try:
-        target.write_text(text.replace(mutant["from"], mutant["to"]), encoding="utf-8")
-        compiles, log = build(mutant["program"])
-        if not compiles:
-            return "does not compile:\n" + log
-        return "SURVIVES" if passes(mutant["program"], mutant["killer"]) else "killed"
-    finally:
-        target.write_text(text, encoding="utf-8")
-
-
-def turn():
-    """A number that grows by one with each commit, so that a rerun judges the same mutants. What a
-    clone without history cannot count, it takes from the commit's name."""
-    def git(*words):
-        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True,
-                              text=True).stdout.strip()
-    if git("rev-parse", "--is-shallow-repository") == "false":
-        return int(git("rev-list", "--count", "HEAD") or "0")
-    return int(git("rev-parse", "HEAD") or "0", 16)
-
-
-def share(mutants, parts):
-    """The part of a list whose turn it is. Building a test program takes longer than judging its
-    mutants: of those killed by tests, one program's, each time from another place on."""
-    now = turn()
-    programs = sorted({mutant["program"] for mutant in mutants if "program" in mutant})
-    if not programs:
-        return mutants[now % parts::parts]
-    some = [m for m in mutants if m["program"] == programs[now % len(programs)]]
-    first = now // len(programs) * max(1, len(some) // parts) % len(some)
-    return some[first:] + some[:first]
-
-
-class Clock:
-    """The time that is left, and how many mutants it was too short for."""
-
-    def __init__(self, seconds):
-        self.end = None if seconds is None else time.monotonic() + seconds
-        self.not_begun = 0
-
-    def left(self):
-        return None if self.end is None else max(0.0, self.end - time.monotonic())
-
-    def over(self):
-        return self.left() == 0
-
-    def close(self, judged):
-        if self.not_begun:
-            print(f"mutants: no time for {self.not_begun} more")
-        return 1 if self.not_begun and not judged else 0
-
-
-def configure():
-    copy_sources()
-    subprocess.run(["cmake", "-S", COPY, "-B", BUILD, "-G", "Ninja", "-DRINGPROOF_TUTORIALS=OFF",
-                    "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"],
+def configure(folder):
+    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DRINGPROOF_TESTS=ON"],
                    check=True, stdout=subprocess.DEVNULL)
 
 
-def build_or_stop(program, seconds=None):
-    compiles, log = build(program, seconds)
-    if not compiles:
-        raise SystemExit(f"mutants: {program} does not compile unedited:\n{log}")
+def build(folder, programs, jobs):
+    """Brings the programs up to date."""
+    done = subprocess.run(["ninja", "-C", folder, "-j", str(jobs), *sorted(programs)],
+                          **by_test.QUIET)
+    if done.returncode:
+        raise SystemExit(f"mutants: the unedited sources do not compile:\n{done.stdout}")
 
 
-def kill_by_tests(chosen, clock):
-    """How many survive the tests that are named for them, and how many were judged."""
-    try:
-        for program in sorted({mutant["program"] for mutant in chosen}):
-            build_or_stop(program, clock.left())
-    except subprocess.TimeoutExpired:
-        clock.not_begun += len(chosen)
-        return 0, 0
-    for program, killer in sorted({(mutant["program"], mutant["killer"]) for mutant in chosen}):
-        if not passes(program, killer):
-            raise SystemExit(f"mutants: '{killer}' fails without any fault")
-    alive = judged = 0
-    for mutant in chosen:
+def program_of(mutant):
+    return "bin/ringproof-suite" if "law" in mutant else f"tests/{mutant['program']}"
+
+
+def built_here(folder, chosen):
+    """Without those whose program the build folder does not make: an optional part is missing."""
+    programs = {program_of(mutant) for mutant in chosen}
+    absent = {program for program in programs if subprocess.run(
+        ["ninja", "-C", folder, "-t", "query", program], **by_test.QUIET).returncode}
+    for program in sorted(absent):
+        count = sum(program_of(mutant) == program for mutant in chosen)
+        print(f"mutants: skipped {count}: {program} is not built here")
+    return [mutant for mutant in chosen if program_of(mutant) not in absent]
+
+
+def records(folder, chosen, clock, unedited, jobs):
+    """Judges mutants; yields (mutant, record) in their order, None for those that the time was over
+    for."""
+    laws = by_suite.Workshop(folder) if any("law" in mutant for mutant in chosen) else None
+    cases = by_test.Workshop(folder)
+    if laws is not None:
+        by_suite.clean(laws, COUNT)
+
+    def record_of(mutant):
         if clock.over():
-            clock.not_begun += 1
-            continue
-        result = verdict(mutant)
-        judged += 1
-        alive += result != "killed"
-        print(f"{result:9} {mutant['name']:28} {mutant['fault']}", flush=True)
-    print(f"mutants: {judged - alive} of {judged} killed by the test named for them")
-    return alive, judged
+            return None
+        if "law" in mutant:
+            return by_suite.judge(laws, mutant, COUNT)
+        if not unedited:
+            return cases.judge(mutant)
+        record = cases.judge(mutant | {"to": mutant["from"]})
+        turned = {"killed": "FAILS without any fault", "SURVIVES": UNEDITED}
+        return record | {"verdict": turned.get(record["verdict"], record["verdict"])}
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        waiting = [(mutant, pool.submit(record_of, mutant)) for mutant in chosen]
+        for mutant, record in waiting:
+            yield mutant, record.result()
 
 
-def kill_by_suite(chosen, build_folder, write, clock):
-    """How many survive the law that is named for them, and how many were judged. Prints the kill
-    matrix."""
-    live = [mutant for mutant in chosen if "equivalent" not in mutant]
-    jobs = int(os.environ.get("RINGPROOF_JOBS", str(os.cpu_count())))
-    kills, slowest, alive = {}, 0.0, 0
-    for mutant, record in by_suite.run(build_folder, live, 3, jobs, clock.over):
-        if record is None:
-            clock.not_begun += 1
-            continue
-        kills[mutant["name"]] = record["laws"]
-        slowest = max(slowest, record["seconds"])
-        alive += record["verdict"] != "killed"
-        print(f"{record['verdict']:9} {mutant['class']:16} {mutant['name']:28} {mutant['what']} "
-              f"({len(record['laws'])} laws)", flush=True)
+class Score:
+    """What was seen of each list, and whether it is well."""
+
+    def __init__(self, well):
+        self.well = well
+        self.lists = {}  # list -> [judged, well]
+        self.slowest = (0.0, "nothing")
+        self.seen = {}  # name -> record
+
+    def add(self, mutant, record):
+        right = record["verdict"] == self.well
+        counts = self.lists.setdefault(mutant["list"], [0, 0])
+        counts[0] += 1
+        counts[1] += right
+        self.seen[mutant["name"]] = record
+        self.slowest = max(self.slowest, (record["seconds"], mutant["name"]))
+        text = mutant.get("what", mutant.get("fault"))
+        laws = f" ({len(record['laws'])} laws)" if "laws" in record else ""
+        print(f"{record['verdict']:9} {record['seconds']:5.1f} s  {mutant['name']:28} {text}{laws}",
+              flush=True)
         if record["log"]:
             print(record["log"])
-    print()
-    print("\n".join(matrix.matrix([m for m in live if m["name"] in kills], kills)))
-    seen = sum(bool(laws) for laws in kills.values())
-    print(f"mutants: the suite kills {seen} of {len(kills)}, {len(kills) - alive} by the law named "
-          f"for them; the slowest in {slowest:.0f} s")
-    if write and not clock.not_begun:
-        known = {mutant["name"] for mutant in by_suite.load()}
-        old = by_suite.KILLS.read_text(encoding="utf-8") if by_suite.KILLS.exists() else "{}"
-        kills = {name: laws for name, laws in (json.loads(old) | kills).items() if name in known}
-        lines = [f"  {json.dumps(n)}: {json.dumps(laws)}" for n, laws in sorted(kills.items())]
-        by_suite.KILLS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-        matrix.main(["--write"])
-    return alive, len(kills)
+
+    def judged(self):
+        return sum(judged for judged, _ in self.lists.values())
+
+    def close(self, not_begun):
+        """Prints the summary; the exit code."""
+        print()
+        for name, (judged, well) in sorted(self.lists.items()):
+            print(f"mutants: {name}: {well} of {judged} {self.well}")
+        right = sum(well for _, well in self.lists.values())
+        print(f"mutants: {right} of {self.judged()} {self.well}, the slowest in "
+              f"{self.slowest[0]:.0f} s ({self.slowest[1]})")
+        for name, record in self.seen.items():
+            if record["verdict"] != self.well:
+                print(f"mutants: {record['verdict']}: {name}")
+        if not_begun:
+            print(f"mutants: no time for {not_begun} more")
+        return 0 if right == self.judged() and (right or not not_begun) else 1
 
 
-def main(arguments):
+def arguments_of(words):
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("words", nargs="*")
-    for flag in ("--suite", "--tests", "--write", "--match"):
+    for flag in ("--suite", "--tests", "--unedited", "--write", "--match"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--share", type=int, default=1)
     parser.add_argument("--seconds", type=float)
-    parser.add_argument("--build", type=pathlib.Path, help="a build folder that has the suite")
-    given = parser.parse_args(arguments)
-    tests, suite = by_suite.load_killed_by_tests(), by_suite.load()
-    wrong = list(mismatches(tests)) + list(by_suite.mismatches(suite))
-    names = [mutant["name"] for mutant in tests + suite]
-    wrong += [f"{name}: two mutants of this name" for name in set(names) if names.count(name) > 1]
+    parser.add_argument("-j", "--jobs", type=int,
+                        default=int(os.environ.get("RINGPROOF_JOBS", str(os.cpu_count()))))
+    parser.add_argument("--build", type=pathlib.Path,
+                        help="a build folder that is up to date; without it build/ is brought so")
+    return parser.parse_args(words)
+
+
+def main(words):
+    given = arguments_of(words)
+    suite, tests = by_suite.load(), by_test.load()
+    wrong = list(problems(suite, tests))
     for sentence in wrong:
         print(f"mutants: {sentence}")
     if wrong or given.match:
-        print(f"mutants: {len(names)} listed, {len(wrong)} problems")
+        print(f"mutants: {len(suite + tests)} listed, {len(wrong)} problems")
         return 1 if wrong else 0
 
-    def chosen(mutants):
-        some = [m for m in mutants if not given.words or any(
-            word in m["name"] or word in m.get("class", "") for word in given.words)]
-        return share(some, given.share) if given.share > 1 else some
-
-    clock = Clock(given.seconds)
-    by_tests = [] if given.suite or given.write else chosen(tests)
-    by_laws = [] if given.tests else chosen(suite)
-    if by_tests or given.build is None:
-        configure()
-    if by_laws and given.build is None:
-        build_or_stop("ringproof-suite")
-    alive = judged = 0
-    if by_laws:
-        survivors, count = kill_by_suite(by_laws, given.build or BUILD, given.write, clock)
-        alive, judged = alive + survivors, judged + count
-    if by_tests:
-        survivors, count = kill_by_tests(by_tests, clock)
-        alive, judged = alive + survivors, judged + count
-    return 1 if alive else clock.close(judged)
+    chosen = ([] if given.tests or given.unedited else suite) + ([] if given.suite else tests)
+    chosen = [m for m in chosen if "equivalent" not in m and (not given.words or any(
+        word in m[key] for word in given.words for key in ("name", "class", "file", "list")
+        if key in m))]
+    if given.unedited:  # once for each way of compiling
+        chosen = list({(m["file"], m.get("in"), m["killer"]): m for m in chosen}.values())
+    if given.share > 1:
+        now = turn.turn()
+        chosen = turn.share(chosen, given.share, now)
+        print(f"mutants: part {now % given.share + 1} of {given.share}: {len(chosen)} mutants")
+    clock = turn.Clock(given.seconds)
+    folder = (given.build or ROOT / "build").resolve()
+    if given.build is None:
+        configure(folder)
+    chosen = built_here(folder, chosen)
+    if given.build is None:
+        build(folder, {program_of(mutant) for mutant in chosen}, given.jobs)
+    score = Score(UNEDITED if given.unedited else "killed")
+    for mutant, record in records(folder, chosen, clock, given.unedited, given.jobs):
+        if record is None:
+            clock.not_begun += 1
+        else:
+            score.add(mutant, record)
+    laws = [mutant for mutant in chosen if "law" in mutant and mutant["name"] in score.seen]
+    if laws:
+        kills = {mutant["name"]: score.seen[mutant["name"]]["laws"] for mutant in laws}
+        print("\n" + "\n".join(matrix.matrix(laws, kills)))
+    if given.write and not given.unedited:
+        by_suite.enter(score.seen)
+        by_test.enter(score.seen)
+        matrix.main(["--write"])
+    return score.close(clock.not_begun)
 
 
 if __name__ == "__main__":

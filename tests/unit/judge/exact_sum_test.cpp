@@ -2,6 +2,7 @@
 // rounding.
 #include "oracle/judge/exact_sum.hpp"
 
+#include <algorithm>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <limits>
@@ -52,21 +53,45 @@ std::array<double, 4> drawn_terms(std::mt19937_64& generator) {
   return terms;
 }
 
+/// The sum is the nearest binary64 number and the sign of what is left, in rational arithmetic.
+void require_nearest(const std::array<double, 4>& terms) {
+  const Rational sum = total(terms);
+  const ExactReal x = exact_sum(terms);
+  INFO(x.value << " rest " << x.rest);
+  const Rational error = sum - Rational(x.value);
+  REQUIRE(sign(error) == x.rest);
+  const Rational above = Rational(std::nextafter(x.value, kInfinity)) - sum;
+  const Rational below = sum - Rational(std::nextafter(x.value, -kInfinity));
+  REQUIRE(abs(error) <= above);
+  REQUIRE(abs(error) <= below);
+}
+
 }  // namespace
 
 TEST_CASE("the exact sum is the nearest binary64 number and the sign of what is left") {
   std::mt19937_64 generator(1);
-  for (int n = 0; n < 20000; ++n) {
-    const auto terms = drawn_terms(generator);
-    const Rational sum = total(terms);
+  for (int n = 0; n < 20000; ++n) require_nearest(drawn_terms(generator));
+}
+
+TEST_CASE("a sum half way between two binary64 numbers is decided by what lies below") {
+  // Drawn terms hardly ever leave a part below an exact half: 1 and its odd neighbour do it here.
+  for (const double start : {1.0, 1.0 + 0x1p-52, -1.0, -1.0 - 0x1p-52})
+    for (const double half : {0x1p-53, -0x1p-53, -0x1p-54})
+      for (const double below : {0.0, 0x1p-120, -0x1p-120, 0x1p-1000, -0x1p-1000}) {
+        INFO(start << " " << half << " " << below);
+        require_nearest({start, half, below, 0});
+        require_nearest({below, 0, half, start});
+        require_nearest({start, half, 0x1p-110, below});
+      }
+}
+
+TEST_CASE("terms near the largest number may cancel in any order") {
+  std::array<double, 4> terms{-0x1.8p1023, -0x1p1023, 0x1.8p1023, 0x1.8p1023};
+  do {
     const ExactReal x = exact_sum(terms);
-    const Rational error = sum - Rational(x.value);
-    REQUIRE(sign(error) == x.rest);
-    const Rational above = Rational(std::nextafter(x.value, kInfinity)) - sum;
-    const Rational below = sum - Rational(std::nextafter(x.value, -kInfinity));
-    REQUIRE(abs(error) <= above);
-    REQUIRE(abs(error) <= below);
-  }
+    CHECK(x.value == 0x1p1022);
+    CHECK(x.rest == 0);
+  } while (std::next_permutation(terms.begin(), terms.end()));
 }
 
 TEST_CASE("an exact sum is rounded to every type as the real number is") {
