@@ -74,7 +74,11 @@ Fibre::Fibre(Fibre&& other) noexcept
       bytes_(other.bytes_) {}
 
 Fibre::~Fibre() {
-  if (stack_ != nullptr) munmap(static_cast<char*>(stack_) - kPage, bytes_ + kPage);
+  if (stack_ == nullptr) return;
+#ifdef RINGPROOF_FIBRE_ASAN
+  __asan_unpoison_memory_region(stack_, bytes_);  // the next owner of these pages starts clean
+#endif
+  munmap(static_cast<char*>(stack_) - kPage, bytes_ + kPage);
 }
 
 void Fibre::prepare(void (*entry)(void*), void* argument) {

@@ -115,7 +115,7 @@ void expect_shared(const void* address, std::size_t size, std::size_t alignment,
 namespace {
 
 void deliver(const PendingCopy& copy) {
-  std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+  if (copy.bytes > 0) std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
   std::memset(static_cast<char*>(copy.to) + copy.bytes, 0,
               static_cast<std::size_t>(kCopyBytes - copy.bytes));
 }

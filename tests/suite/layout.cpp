@@ -263,7 +263,8 @@ void Laid::fill_spec(const Draft& draft) {
 
 std::optional<std::string> Laid::modified_input() const {
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    if (std::memcmp(inputs_[n].data, before_[n].data(), inputs_[n].bytes) != 0) {
+    if (inputs_[n].bytes > 0 &&
+        std::memcmp(inputs_[n].data, before_[n].data(), inputs_[n].bytes) != 0) {
       return inputs_[n].name;
     }
   }
