@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The chapters of the tutorials keep their form: what each has, how long it is, where it leads.
+"""The chapters of the tutorials keep their form: what each has, how long it is, where it leads; and
+together they come to every claim of the document.
 
     chapters.py [--root ROOT]      exits 1 and prints one line "PAGE: what" for each difference
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -80,8 +82,19 @@ def check_neighbours(lines, before, after):
         yield f"the last line links to {', '.join(str(target) for target in last.groups())}"
 
 
+def check_claims(root):
+    """Yields the claims of tests/claims.json that no chapter cites where it comes to them."""
+    text = "\n".join(page.read_text(encoding="utf-8")
+                     for page in (root / "tutorials").glob("[0-9][0-9]_*/README.md"))
+    cited = set(re.findall(r"\bC\d+\b", text))
+    for claim in json.loads((root / "tests/claims.json").read_text(encoding="utf-8")):
+        if claim["id"] not in cited:
+            yield f"no chapter cites {claim['id']}: {claim['claim']}"
+
+
 def check(root):
     """Yields (page, what)."""
+    yield from (("tutorials/README.md", what) for what in check_claims(root))
     source = document(root)
     folders = {path.name[:2]: path.name for path in (root / "tutorials").glob("[0-9][0-9]_*")}
     table = (root / "tutorials/README.md").read_text(encoding="utf-8")

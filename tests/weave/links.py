@@ -1,6 +1,7 @@
 """Links of the Markdown files: targets, anchors, paths in backticks, commands of ./run."""
 
 import functools
+import os
 import re
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?: \"[^\"]*\")?\)|\bsrc=\"([^\"]+)\"")
@@ -51,6 +52,32 @@ def run_commands(root):
     """The commands that ./run knows, from its own help."""
     script = root / "run"
     return set(COMMAND.findall(script.read_text(encoding="utf-8"))) if script.is_file() else set()
+
+
+def led_to(root, page):
+    """The pages to which a page leads: by links, by names in backticks, a folder by its README."""
+    for _, line in prose((root / page).read_text(encoding="utf-8").splitlines()):
+        beside = [a or b for a, b in LINK.findall(line)]
+        for base, path in [*((page, link) for link in beside), *(("x", p) for p in PATH.findall(line))]:
+            target = (root / base).parent / path.partition("#")[0]
+            target = target / "README.md" if target.is_dir() else target
+            if target.suffix == ".md" and target.is_file():
+                yield os.path.relpath(target.resolve(), root)
+
+
+def dead_ends(root, pages):
+    """Yields (page, line, what) for the pages of docs/ and tutorials/ to which no page leads."""
+    seen, to_visit = set(), ["README.md"]
+    while to_visit:
+        page = to_visit.pop()
+        if page not in seen:
+            seen.add(page)
+            to_visit += led_to(root, page)
+    for page in pages:
+        # Decisions come one by one; their folder is the list, and its README a copy with titles.
+        if page.startswith(("docs/", "tutorials/")) and page not in seen and \
+                not page.startswith("docs/decisions/"):
+            yield page, 1, "no page leads here from the front page"
 
 
 def check(root, page, lines):

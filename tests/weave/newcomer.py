@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A newcomer's run: the commands of the tutorials, as printed, in order.
+"""A newcomer's run: the commands of the front page and of the tutorials, as printed, in order.
 
     newcomer.py [--root ROOT] --build BUILD [CHAPTER...]
 
-Exits 1 at the first command that does not work. Every block ```sh of tutorials/ (or of the chapters
-named) is carried out in a folder that looks like a fresh clone whose build is BUILD. An exercise is
-given twice, as a reader would: first with its gaps, where it must refuse, then with the solution in
-their place. What only builds (`./run build`) is taken as done.
+Exits 1 at the first command that does not work. Every block ```sh of README.md and of tutorials/ (or
+of the chapters named) is carried out in a folder that looks like a fresh clone whose build is BUILD;
+there is no list of commands but the pages. An exercise is given twice, as a reader would: first with
+its gaps, where it must refuse, then with the solution in their place. What only builds is taken as
+done, since BUILD is just that; of `./run demo` the program is run.
 """
 
 import argparse
@@ -21,7 +22,8 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import weave  # noqa: E402
 
-DONE_BEFORE = {"./run build", "./run demo", "./run test"}
+# Commands that build, and what they run when they have.
+BUILDING = {"./run build": None, "./run test": None, "./run demo": "build/bin/ringproof-demo"}
 EXERCISE = re.compile(r"\./run exercise (\d\d)$")
 # Commands whose exit status is a verdict.
 JUDGING = re.compile(r"\bringproof (?:check|explain|fit)\b|\./run suite\b")
@@ -38,7 +40,7 @@ def pages(root, chapters):
     folder = root / "tutorials"
     if chapters:
         return [page for number in chapters for page in folder.glob(f"{number}_*/README.md")]
-    return [folder / "README.md", *sorted(folder.glob("[0-9][0-9]_*/README.md"))]
+    return [root / "README.md", folder / "README.md", *sorted(folder.glob("[0-9][0-9]_*/README.md"))]
 
 
 def commands(page):
@@ -81,8 +83,10 @@ class Clone:
 
     def work_through(self, command):
         """One command of a page."""
-        if command in DONE_BEFORE:
-            return
+        if command in BUILDING:
+            command = BUILDING[command]
+            if command is None:
+                return
         exercise = EXERCISE.match(command)
         if not exercise:
             if command.startswith("mpirun ") and not shutil.which("mpirun"):

@@ -20,7 +20,7 @@ PAGE = """# {number} A title
 ./run exercise {number}
 ```
 
-**Before you read on:** which? See line 3.
+**Before you read on:** which? See line 3 (C1).
 
 <!-- output: tutorial-{number} -->
 ```text
@@ -48,6 +48,7 @@ class Chapters(unittest.TestCase):
         self.addCleanup(environment.stop)
         chapters.os.environ.pop("RINGPROOF_SHARED", None)
         self.write("../shared/document.txt", "A title\n\nA text\n")
+        self.write("tests/claims.json", '[{"id": "C1", "claim": "Rows are dealt."}]')
         self.write("tutorials/README.md", TABLE)
         self.write("tutorials/00_demo/README.md", "# The demo\n")
         for name, before, after in (("01_row", "00_demo", NEXT),
@@ -72,6 +73,9 @@ class Chapters(unittest.TestCase):
 
     def test_true_chapters_pass(self):
         self.assertEqual(list(chapters.check(self.root)), [])
+
+    def test_a_claim_that_no_chapter_comes_to(self):
+        self.expect('"C1"', '"C2"', "no chapter cites C2: Rows are dealt", "tests/claims.json")
 
     def test_a_chapter_longer_than_it_says(self):
         self.expect("which?", "which " * 400, "2 announced")

@@ -32,11 +32,14 @@ class Newcomer(unittest.TestCase):
         self.root, self.build, self.clone = folder / "root", folder / "other", folder / "clone"
         self.clone.mkdir()
         for path, text in {"root/run": RUN, "root/tutorials/README.md": "# All\n",
+                           "root/README.md": "# Front\n\n```sh\n./run demo   # it\n./run test\n```\n",
+                           "other/bin/ringproof-demo": "#!/bin/sh\necho demo\n",
                            "root/tutorials/01_row/README.md": PAGE, "other/bin/tool": TOOL,
                            "root/tutorials/01_row/exercise/solution.cpp": "right\n"}.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
-        for program in (self.root / "run", self.build / "bin/tool"):
+        for program in (self.root / "run", self.build / "bin/tool",
+                        self.build / "bin/ringproof-demo"):
             program.chmod(stat.S_IRWXU)
 
     def work(self):
@@ -57,6 +60,13 @@ class Newcomer(unittest.TestCase):
     def test_commands_that_work(self):
         self.work()
         self.assertFalse(list((self.root / "tutorials").rglob("answer-*")))
+
+    def test_a_command_of_the_front_page_that_does_not_work(self):
+        self.expect(self.root / "README.md", "./run test", "./run demo2",
+                    "`./run demo2` exited 2")
+
+    def test_a_demo_that_fails(self):
+        self.expect(self.build / "bin/ringproof-demo", "echo demo", "exit 1", "exited 1")
 
     def test_a_misspelt_command(self):
         self.expect(self.root / "tutorials/01_row/README.md", "run tutorial", "run tutorials",

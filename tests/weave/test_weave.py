@@ -1,5 +1,6 @@
 """The weave check catches what it is there for: a true page passes, each planted drift does not."""
 
+import json
 import pathlib
 import stat
 import sys
@@ -123,6 +124,15 @@ class WeaveCase(unittest.TestCase):
     def test_a_dead_link(self):
         self.expect("page.md", "(docs/math.md)", "(docs/maths.md)", "dead link docs/maths.md")
 
+    def test_a_page_to_which_no_page_leads(self):
+        for path, text in {"README.md": "# One\n[all](docs/README.md), `docs/math.md`\n",
+                           "docs/README.md": "# All\n[a](a.md)\n", "docs/a.md": "# A\n",
+                           "docs/lost.md": "# Lost\n"}.items():
+            (self.root / path).write_text(text, encoding="utf-8")
+        pages = ["README.md", "docs/README.md", "docs/math.md", "docs/a.md", "docs/lost.md"]
+        self.assertEqual([page for page, *_ in weave.links.dead_ends(self.root, pages)],
+                         ["docs/lost.md"])
+
     def test_a_dead_anchor(self):
         self.expect("page.md", "(#what-a-step-does)", "(#what-a-leap-does)", "no anchor")
 
@@ -170,6 +180,32 @@ class WeaveCase(unittest.TestCase):
 
     def test_a_result_that_no_program_of_the_tutorial_prints(self):
         self.expect("tutorials/lesson.md", "are 420 pairs", "are 420 pairs, 0.5 each", "0.5 stands")
+
+    def number_of_a_page(self, sentence, constants):
+        """What is said of a sentence in docs/, with these constants."""
+        text = (self.root / "docs/math.md").read_text(encoding="utf-8")
+        (self.root / "docs/math.md").write_text(text + sentence + "\n", encoding="utf-8")
+        (self.root / "tests/weave").mkdir(parents=True)
+        (self.root / "tests/weave/numbers.json").write_text(
+            json.dumps({"docs/math.md": {"reference/step.hpp": constants}}), encoding="utf-8")
+        return self.problems()
+
+    def test_a_number_of_a_page_that_nothing_holds(self):
+        self.assertEqual(self.number_of_a_page("There are 420 pairs.", {}),
+                         ["420 stands in no woven block of the page"])
+
+    def test_a_constant_of_the_code(self):
+        self.edit("reference/step.hpp", "rank + 1", "rank + 420")
+        self.edit("page.md", "rank + 1", "rank + 420")
+        self.assertEqual(self.number_of_a_page("A step is 420 seats.", {"420": "rank + 420"}), [])
+
+    def test_a_constant_that_the_code_has_no_longer(self):
+        self.assertEqual(self.number_of_a_page("A step is 420 seats.", {"420": "rank + 420"}),
+                         ["420: rank + 420 is not in reference/step.hpp"])
+
+    def test_a_constant_that_no_sentence_has(self):
+        self.assertEqual(self.number_of_a_page("A step is one seat.", {"420": "rank + 1"}),
+                         ["tests/weave/numbers.json excuses 420, which no sentence has"])
 
     def test_lines_of_the_document_are_no_results(self):
         self.edit("tutorials/lesson.md", "are 420 pairs", "are 420 pairs (lines 101 and 116)")

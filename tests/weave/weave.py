@@ -203,7 +203,9 @@ def weave(root, pages, originals, fix=False):
             (root / page).write_text("\n".join(fresh) + "\n", encoding="utf-8")
         problems += found
         problems += [(page, n, what) for n, what in links.check(root, page, lines)]
-        problems += [(page, n, what) for n, what in numbers_in_text.check(page, fresh)]
+        problems += [(page, n, what) for n, what in numbers_in_text.check(root, page, fresh)]
+    if "README.md" in pages:  # all pages, not a few
+        problems += links.dead_ends(root, pages)
     return problems + list(equations.check(root))
 
 

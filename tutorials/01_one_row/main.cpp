@@ -17,7 +17,7 @@ using namespace ringproof::tutorials;
 // [input]
 constexpr std::size_t N = 4, D = 4;
 constexpr std::array<double, D> q{1, 2, 0, 1};
-constexpr std::array<std::array<double, D>, N> k{{{0, 1, 5, 0},  //
+constexpr std::array<std::array<double, D>, N> k{{{0, 1, 5, 0},  // one key a line
                                                   {2, 1, 0, 0},
                                                   {1, 2, 1, 1},
                                                   {-1, 0, 2, 1}}};

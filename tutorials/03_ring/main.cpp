@@ -126,16 +126,18 @@ void print_met() {
 }
 
 void print_count() {
-  fmt::print("ranks   steps   blocks sent by a rank   bytes sent by a rank\n");
+  fmt::print("ranks   steps   blocks sent by a rank   bytes sent by a rank, least   most\n");
   for (const Index ranks : {1, 2, 4, 8}) {
-    Index sent = 0, bytes = 0, steps = 0;
+    std::vector<Index> sent(ranks, 0), bytes(ranks, 0);
+    Index steps = 0;
     for (const TraceEvent& event : trace_of(ranks)) {
       steps = std::max(steps, event.step + 1);
-      if (event.rank != 0 || event.action != Action::post) continue;
-      sent += 1;
-      bytes += event.bytes;
+      if (event.action != Action::post) continue;
+      sent[event.rank] += 1;
+      bytes[event.rank] += event.bytes;
     }
-    fmt::print("{:>5} {:>7} {:>23} {:>22}\n", ranks, steps, sent, bytes);
+    const auto [least, most] = std::minmax_element(bytes.begin(), bytes.end());
+    fmt::print("{:>5} {:>7} {:>23} {:>29} {:>6}\n", ranks, steps, sent[0], *least, *most);
   }
 }
 

@@ -41,6 +41,19 @@ void print_flat() {
   }
 }
 
+/// The document's tally (line 91) in numbers, and what the counted ring has besides.
+void print_document() {
+  const Tally kept = tally(b, D, 3);
+  const long tallied = 3 * b * D + 2 * b * D + b * D, sums = 2 * b;
+  const long alive = measure(2, b, D, false).most_alive;
+  fmt::print("document, 3bd + 2bd + bd             {:>5}\n", tallied);
+  fmt::print("m and l of {} rows                   {:>5}\n", b, sums);
+  fmt::print("both, own block let go               {:>5}\n", tallied + sums);
+  fmt::print("own block kept, 8bd and m and l      {:>5}\n", kept.sum() - kept.scores);
+  fmt::print("the {} of 2 ranks: 2 * {}, {} scores, {} of scratch\n", alive, tallied + sums,
+             kept.scores, alive - 2 * (tallied + sums) - kept.scores);
+}
+
 void print_tally() {
   fmt::print("    b    D   blocks   queries    states      blocks      scores\n");
   for (const auto& [rows, width] : {std::pair<long, long>{16, 8}, {4096, 128}}) {
@@ -82,6 +95,19 @@ void print_whole() {
   }
 }
 
+/// What one device holds of a sequence, with tiles inside: all of it alone, or its share of a ring.
+void print_devices() {
+  constexpr long kTokens = 65536, kComponents = 128, kTile = 64;
+  fmt::print("{} tokens of {} components, tiles of {} by {}\n", kTokens, kComponents, kTile, kTile);
+  fmt::print("                 devices   numbers a device holds\n");
+  for (const long devices : {1, 4, 16, 64}) {
+    Tally held = tally(kTokens / devices, kComponents, devices == 1 ? 1 : 2);
+    held.scores = kTile * kTile;
+    fmt::print("{:<16} {:>7} {:>24}\n", devices == 1 ? "FlashAttention" : "the ring", devices,
+               held.sum());
+  }
+}
+
 // [machine]
 struct Machine {
   double operations;            // a second, F
@@ -115,7 +141,8 @@ void print_threshold() {
     fmt::print("{:>6} {:>10.2f} {:>14.2f} {:>16.2f} {:>13.1f} %\n", rows, 1e6 * work,
                1e6 * transfer, 1e6 * ring, 100 * (1 - kRanks * work / ring));
   }
-  fmt::print("threshold by (17): {} rows\n", threshold(kExample));
+  fmt::print("F / W = {}; threshold by (17), w / 2 times that: {} rows\n",
+             kExample.operations / kExample.bytes, threshold(kExample));
 }
 
 void print_machines() {
@@ -197,9 +224,11 @@ void print_threshold_figure() {
 int main(int argc, char** argv) {
   return run_parts(argc, argv,
                    {{"flat", print_flat},
+                    {"document", print_document},
                     {"tally", print_tally},
                     {"traffic", print_traffic},
                     {"whole", print_whole},
+                    {"devices", print_devices},
                     {"threshold", print_threshold},
                     {"machines", print_machines},
                     {"svg-memory", print_memory_figure},

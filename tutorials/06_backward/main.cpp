@@ -108,15 +108,23 @@ struct Owned {
 const Owned<float> kRounded;
 const Owned<Exact> kExact;
 
-/// The events of the backward pass alone.
-Trace backward_trace(Index ranks) {
+/// The events of a whole run, cut where the backward pass begins.
+std::pair<Trace, Trace> traces(Index ranks) {
   Trace trace;
   ring_attention_backward(kRounded.problem(), kRounded.upstream(),
                           {ranks, Layout::contiguous, Direction::down}, trace);
-  const auto first = std::find_if(trace.rbegin(), trace.rend(), [](const TraceEvent& event) {
+  const auto last = std::find_if(trace.rbegin(), trace.rend(), [](const TraceEvent& event) {
     return event.action == Action::compute;
   });
-  return Trace(first.base(), trace.end());
+  return {Trace(trace.begin(), last.base()), Trace(last.base(), trace.end())};
+}
+Trace backward_trace(Index ranks) { return traces(ranks).second; }
+
+/// How often rank 0 did this.
+Index count_of(const Trace& trace, Action action) {
+  return std::count_if(trace.begin(), trace.end(), [&](const TraceEvent& event) {
+    return event.rank == 0 && event.action == action;
+  });
 }
 
 void print_trace() {
@@ -142,13 +150,9 @@ void print_journey() {
 void print_hops() {
   fmt::print("ranks   forward: blocks   backward: blocks   gradients\n");
   for (const Index ranks : {1, 2, 4, 8}) {
-    Index blocks = 0, gradients = 0;
-    for (const TraceEvent& event : backward_trace(ranks)) {
-      if (event.rank != 0) continue;
-      blocks += event.action == Action::post ? 1 : 0;
-      gradients += event.action == Action::post_gradient ? 1 : 0;
-    }
-    fmt::print("{:>5} {:>17} {:>18} {:>11}\n", ranks, ranks - 1, blocks, gradients);
+    const auto [forward, backward] = traces(ranks);
+    fmt::print("{:>5} {:>17} {:>18} {:>11}\n", ranks, count_of(forward, Action::post),
+               count_of(backward, Action::post), count_of(backward, Action::post_gradient));
   }
 }
 

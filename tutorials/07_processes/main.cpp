@@ -2,6 +2,7 @@
 // many buffers it takes, and the deadlock that buffering hides. Ranks are threads here, so that a
 // deadlock is reported and not waited for.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "mpi/ring_forward.hpp"
@@ -79,8 +80,17 @@ void print_buffers() {
   }
 }
 
+/// From how many rows on a step computes no shorter than it transfers, which costs this latency.
+double rows_that_hide(double latency) {
+  const double compute = compute_seconds(kMachine, shape_of(1), 1);                    // a pair
+  const double transfer = transfer_seconds(kMachine, shape_of(1)) - kMachine.latency;  // a row
+  return (transfer + std::sqrt(transfer * transfer + 4 * compute * latency)) / (2 * compute);
+}
+
 void print_overlap() {
-  fmt::print("{} ranks; milliseconds\n", kRanks);
+  fmt::print("{:.0e} operations a second; links of {:.0e} bytes a second, {} us latency\n",
+             kMachine.flops, kMachine.bandwidth, 1e6 * kMachine.latency);
+  fmt::print("{} ranks, one head, D = {}; milliseconds\n", kRanks, shape_of(1).width);
   fmt::print("rows b   computes  transfers   one after the other   overlapped   saved\n");
   for (const Index b : {100, 200, 400, 800}) {
     const mpi::Shape shape = shape_of(b);
@@ -91,6 +101,8 @@ void print_overlap() {
                1e3 * transfer_seconds(kMachine, shape), 1e3 * apart, 1e3 * together,
                100 * (1 - together / apart));
   }
+  fmt::print("transfers hide from {:.1f} rows on without latency, from {:.1f} rows on with it\n",
+             rows_that_hide(0), rows_that_hide(kMachine.latency));
 }
 
 }  // namespace
