@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -79,7 +78,7 @@ Batch Transport::commit() {
   if (debug_.check_buffers) {
     flight.checksum = checksum_of(flight.transfers);
     for (const Transfer& transfer : flight.transfers) {
-      std::memset(transfer.incoming.data(), 0xff, transfer.incoming.size());  // NaN in every format
+      std::ranges::fill(transfer.incoming, std::byte{0xff});  // NaN in every format
     }
   }
   start(flight.batch, flight.transfers);

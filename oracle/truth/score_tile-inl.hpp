@@ -155,7 +155,9 @@ HWY_INLINE void finish_scores(const RowBatch& batch, const ScoreConstants& const
   store(hn::IfThenElse(bounded, score.error, broadcast(std::numeric_limits<double>::infinity())),
         batch.word(tile, kScoreError, r) + at);
   store_clipped(score.scaled, truth.dot.data(), key, size);
-  store_clipped(hn::Mul(magnitude, broadcast(constants.scale_magnitude * bounds::kUpFew)),
+  // The smallest number covers what the product loses where it underflows.
+  store_clipped(fused_add(magnitude, broadcast(constants.scale_magnitude * bounds::kUpFew),
+                          hn::Min(magnitude, broadcast(0x1p-1074))),
                 truth.abs_dot.data(), key, size);
   if (constants.softcap > 0) store_clipped(score.capped, truth.capped.data(), key, size);
   store_clipped(score.value.hi, truth.score.data(), key, size);

@@ -97,6 +97,17 @@ TEST_CASE("products that underflow are not taken for exact") {
   }
 }
 
+TEST_CASE("a magnitude is an upper bound also where its scale makes it underflow") {
+  Shape shape = one_row(2, 1);
+  for (const double scale : {0x1p-2, -0x1p-7, 0x1p-40}) {
+    shape.scale = scale;
+    const OwnedProblem owned = problem_of(shape, {0x1p-1000}, {0x1p-73, 0}, {1, 2});
+    CHECK(row_of(owned.problem).abs_dot[0] > 0);
+    const OwnedProblem zero = problem_of(shape, {1}, {1, 0}, {1, 2});
+    CHECK(row_of(zero.problem).abs_dot[1] == 0);
+  }
+}
+
 TEST_CASE("an exact row keeps its bits beside one that is not") {
   Shape shape = one_row(40, 8);
   shape.queries = 2;

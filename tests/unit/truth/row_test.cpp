@@ -18,6 +18,7 @@ using namespace oracle;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.empty()) return b.empty();  // memcmp must not see a null pointer
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
