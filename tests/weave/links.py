@@ -57,9 +57,8 @@ def run_commands(root):
 def led_to(root, page):
     """The pages to which a page leads: by links, by names in backticks, a folder by its README."""
     for _, line in prose((root / page).read_text(encoding="utf-8").splitlines()):
-        beside = [a or b for a, b in LINK.findall(line)]
-        for base, path in [*((page, link) for link in beside), *(("x", p) for p in PATH.findall(line))]:
-            target = (root / base).parent / path.partition("#")[0]
+        beside = [(root / page).parent / (a or b).partition("#")[0] for a, b in LINK.findall(line)]
+        for target in [*beside, *(root / path for path in PATH.findall(line))]:
             target = target / "README.md" if target.is_dir() else target
             if target.suffix == ".md" and target.is_file():
                 yield os.path.relpath(target.resolve(), root)

@@ -3,11 +3,11 @@
 
     newcomer.py [--root ROOT] --build BUILD [CHAPTER...]
 
-Exits 1 at the first command that does not work. Every block ```sh of README.md and of tutorials/ (or
-of the chapters named) is carried out in a folder that looks like a fresh clone whose build is BUILD;
-there is no list of commands but the pages. An exercise is given twice, as a reader would: first with
-its gaps, where it must refuse, then with the solution in their place. What only builds is taken as
-done, since BUILD is just that; of `./run demo` the program is run.
+Exits 1 at the first command that does not work. Every block ```sh of README.md and of tutorials/
+(or of the chapters named) is carried out in a folder that looks like a fresh clone whose build is
+BUILD; there is no list of commands but the pages. An exercise is given twice, as a reader would:
+first with its gaps, where it must refuse, then with the solution in their place. What only builds
+is taken as done, since BUILD is just that; of `./run demo` the program is run.
 """
 
 import argparse
@@ -40,7 +40,8 @@ def pages(root, chapters):
     folder = root / "tutorials"
     if chapters:
         return [page for number in chapters for page in folder.glob(f"{number}_*/README.md")]
-    return [root / "README.md", folder / "README.md", *sorted(folder.glob("[0-9][0-9]_*/README.md"))]
+    numbered = sorted(folder.glob("[0-9][0-9]_*/README.md"))
+    return [root / "README.md", folder / "README.md", *numbered]
 
 
 def commands(page):

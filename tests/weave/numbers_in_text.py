@@ -2,9 +2,10 @@
 
 What looks like a result, a decimal fraction or a number of three or more digits, must occur in some
 woven block or value of the same page; then it cannot drift alone. Numbers of one or two digits
-(four ranks, chapter 02) are the author's. In the tutorials there is no exception. On the other pages
-a number may be a constant of the code: numbers.json names the file in which it stands, and how, and
-it must stand there. Parts that a program writes, and the pages of LEFT_OUT, are left to other tests.
+(four ranks, chapter 02) are the author's. In the tutorials there is no exception. On the other
+pages a number may be a constant of the code: numbers.json names the file in which it stands, and
+how, and it must stand there. Parts that a program writes, and the pages of LEFT_OUT, are left to
+other tests.
 """
 
 import json
@@ -14,16 +15,16 @@ import re
 import links
 
 EXCUSES = pathlib.Path("tests/weave/numbers.json")
-# Constants of lemmas, held by the proofs and by a second reading; tables that their own tests compare.
-LEFT_OUT = {"docs/contract.md", "docs/double_double.md", "docs/backward_truth.md", "docs/findings.md",
-            "docs/score.md", "docs/CHANGELOG.md"}
+# Constants of lemmas, held by proofs and by a second reading; tables that have a test of their own.
+LEFT_OUT = {"docs/contract.md", "docs/double_double.md", "docs/backward_truth.md",
+            "docs/findings.md", "docs/score.md", "docs/CHANGELOG.md"}
 HELD = re.compile(r"README\.md|tutorials/.*|docs/(?:recipes/|how-to/)?[^/]+\.md")
 WOVEN = re.compile(r"\s*<!-- (?:code|output): .+? -->\s*$")
 VALUE = re.compile(r"<!-- value: .+? -->(.*?)<!-- /value -->")
 RESULT = re.compile(r"(?<![\w.-])(?:\d+\.\d+|\d{3,})(?![\w-])")
 ANY = re.compile(r"\d+(?:\.\d+)?")
-# What is no result: comments, targets of links, lines of the document, names of files; outside of the
-# tutorials also what stands in backticks, and powers.
+# What is no result: comments, targets of links, lines of the document, names of files; outside of
+# the tutorials also what stands in backticks, and powers.
 NO_RESULT = re.compile(r"<!--.*?-->|\]\([^)]*\)|\blines? \d+(?:(?:,| to| and) \d+)*"
                        r"|\w[\w/]*/[\w./-]+")
 NAME_OR_POWER = re.compile(r"`[^`]*`|\d+\^")

@@ -21,6 +21,7 @@ exit 1
 """
 PAGE = "# A chapter\n\n```sh\n./run tutorial 01   # its program\nbuild/bin/tool --long \\\n" \
        "  option\n./run exercise 01\n```\n"
+FRONT = "# Front\n\n```sh\n./run demo   # it\n./run test\n```\n"
 TOOL = '#!/bin/sh\ntest "$*" = "--long option" && echo done\n'
 
 
@@ -32,7 +33,7 @@ class Newcomer(unittest.TestCase):
         self.root, self.build, self.clone = folder / "root", folder / "other", folder / "clone"
         self.clone.mkdir()
         for path, text in {"root/run": RUN, "root/tutorials/README.md": "# All\n",
-                           "root/README.md": "# Front\n\n```sh\n./run demo   # it\n./run test\n```\n",
+                           "root/README.md": FRONT,
                            "other/bin/ringproof-demo": "#!/bin/sh\necho demo\n",
                            "root/tutorials/01_row/README.md": PAGE, "other/bin/tool": TOOL,
                            "root/tutorials/01_row/exercise/solution.cpp": "right\n"}.items():
