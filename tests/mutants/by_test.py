@@ -119,8 +119,8 @@ class Workshop:
         self.cases = test_cases()
         self.plans = {}
         self.held = tempfile.TemporaryDirectory(prefix="ringproof-mutants-")  # gone with the object
-        # A mutant is no use to a cache, and random cases are the same in every run.
-        self.environment = dict(os.environ, CCACHE_DISABLE="1", RC_PARAMS="seed=1")
+        # A mutant is no use to a cache; random cases are the same in every run, and not shrunk.
+        self.environment = dict(os.environ, CCACHE_DISABLE="1", RC_PARAMS="seed=1 noshrink=1")
         self.needs = {}  # object -> the files it was compiled from
         listed = subprocess.run(["ninja", "-C", build, "-t", "deps"], **QUIET, check=True).stdout
         for block in listed.split("\n\n"):
@@ -184,8 +184,8 @@ class Workshop:
         """True if the test case passes; a crash or an endless loop is a failure."""
         exact = re.sub(r"([\\,\[\]*~])", r"\\\1", test_case)
         try:
-            done = self.run(["sh", "-c", f'ulimit -v {MEMORY}; exec "$@"', "sh", program, exact],
-                            ROOT, SECONDS)
+            done = self.run(["sh", "-c", f'ulimit -v {MEMORY}; exec "$@"', "sh", program, exact,
+                             "--abort"], ROOT, SECONDS)
         except subprocess.TimeoutExpired:
             return False
         if "No test cases matched" in done.stdout + done.stderr:
