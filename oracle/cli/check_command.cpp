@@ -1,7 +1,9 @@
-// `ringproof check CASE...`: judges every answer present; the exit code is the worst verdict.
+// `ringproof check CASE...`: judges every answer present; the exit code is the worst verdict. With a
+// team every member does all of this, on its part of the rows, and the first one speaks.
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "oracle/case/error.hpp"
 #include "oracle/case/words.hpp"
@@ -16,7 +18,14 @@ namespace {
 
 struct Arguments : JudgeArguments {
   std::string report;  // FORMAT=FILE, separated by commas
+  const Team* team = nullptr;
+
+  bool speaks() const { return team == nullptr || team->rank() == 0; }
 };
+
+void print_text(const Arguments& arguments, const std::string& text) {
+  if (arguments.speaks()) fmt::print("{}", text);
+}
 
 /// True if the options leave an answer of this case to judge.
 bool has_answer(const Case& input, const CheckOptions& options) {
@@ -29,55 +38,96 @@ bool has_answer(const Case& input, const CheckOptions& options) {
   return false;
 }
 
+/// The case, which all members read; none may see another one than the first does.
+Case read_together(const Arguments& arguments, const std::vector<std::string>& files) {
+  Case input;
+  together(arguments.team, [&] { input = arguments.from.read(files); });
+  if (arguments.team == nullptr) return input;
+  require_same(arguments.team, to_wire(digest_of(input)),
+               input.name + ": is another case than rank 0 reads");
+  return input;
+}
+
+Contract contract_together(const Arguments& arguments, const Case& input) {
+  Contract contract;
+  together(arguments.team, [&] { contract = arguments.from.contract_of(input); });
+  require_same(arguments.team, contract.hash, input.name + ": its contract is not that of rank 0");
+  return contract;
+}
+
 CaseOutcome check_one(const Arguments& arguments, const std::vector<std::string>& files,
                       const CheckOptions& options, const ReportFiles& reports) {
-  const Case input = arguments.from.read(files);
+  const Case input = read_together(arguments, files);
   CaseOutcome outcome{.name = input.name};
   // A problem without an answer carries no contract, and nothing is wrong with it: it is skipped.
   const bool skipped = !has_answer(input, options) && options.require.empty();
   if (skipped && !arguments.from.has_contract(input)) {
-    fmt::print("{}  {} (no answer to judge)\n", word(Verdict::skipped), printable(input.name));
+    print_text(arguments, fmt::format("{}  {} (no answer to judge)\n", word(Verdict::skipped),
+                                      printable(input.name)));
     outcome.report.reason = "no answer to judge";
     return outcome;
   }
-  const Contract contract = arguments.from.contract_of(input);
+  const Contract contract = contract_together(arguments, input);
   outcome.report = check(input, contract, options);
   outcome.verdict = outcome.report.verdict;
   outcome.command = arguments.repeat("check", files, outcome.report);
-  fmt::print("{}", to_text(outcome.report, outcome.command));
-  reports.complete(outcome, input, contract, options);
+  print_text(arguments, to_text(outcome.report, outcome.command));
+  if (arguments.speaks()) {  // the others wait for the next case meanwhile
+    CheckOptions alone = options;
+    alone.team = nullptr;
+    reports.complete(outcome, input, contract, alone);
+  }
   return outcome;
 }
 
 int run(const Arguments& arguments) {
-  const ReportFiles reports(arguments.report, arguments.from);
-  const CheckOptions options = arguments.options();
+  std::optional<ReportFiles> reports;
+  CheckOptions options;
+  std::vector<std::vector<std::string>> cases;
+  together(arguments.team, [&] {
+    reports.emplace(arguments.report, arguments.from);
+    options = arguments.options();
+    cases = arguments.from.cases();
+  });
+  require_same(arguments.team, to_wire(cases), "other case files are found here than by rank 0");
+  options.team = arguments.team;
+  if (arguments.team != nullptr && options.walk.threads == 0) {
+    options.walk.threads = arguments.team->threads();
+  }
+  if (!arguments.speaks()) options.walk.progress = nullptr;
   std::vector<CaseOutcome> outcomes;
   std::vector<Verdict> verdicts;
-  for (const std::vector<std::string>& files : arguments.from.cases()) {
+  for (const std::vector<std::string>& files : cases) {
     try {
-      outcomes.push_back(check_one(arguments, files, options, reports));
-    } catch (const BadInput& error) {
-      print_error(error.what());
+      outcomes.push_back(check_one(arguments, files, options, *reports));
+    } catch (const BadInput& error) {  // the same for all members
+      if (arguments.speaks()) print_error(error.what());
       outcomes.push_back(
           {.name = files.front(), .verdict = Verdict::bad_input, .error = error.what()});
     }
     verdicts.push_back(outcomes.back().verdict);
   }
-  if (outcomes.size() > 1) fmt::print("{}", summary(verdicts));
-  reports.write(outcomes);
+  if (outcomes.size() > 1) print_text(arguments, summary(verdicts));
+  together(arguments.team, [&] {
+    if (arguments.speaks()) reports->write(outcomes);
+  });
   return exit_code(worst(verdicts));
 }
 
 }  // namespace
 
-void add_check(CLI::App& program, Command& chosen) {
+Command check_command(CLI::App& app, const Team* team) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& app = *program.add_subcommand("check", "judge the answers in case files or folders");
+  arguments->team = team;
   arguments->add_to(app);
   app.add_option("--report", arguments->report, "write reports for programs, for CI, for people")
       ->type_name("json=F,junit=F,html=F");
-  app.callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
+  return [arguments] { return run(*arguments); };
+}
+
+void add_check(CLI::App& program, Command& chosen) {
+  CLI::App& app = *program.add_subcommand("check", "judge the answers in case files or folders");
+  app.callback([command = check_command(app, nullptr), &chosen] { chosen = command; });
 }
 
 }  // namespace ringproof::oracle::cli

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "oracle/judge/team.hpp"
+
 namespace ringproof::oracle::cli {
 
 /// Set by the subcommand that was chosen; returns the exit code. Throws BadInput for bad input and
@@ -20,6 +22,10 @@ void add_contracts(CLI::App& program, Command& chosen);
 void add_gen(CLI::App& program, Command& chosen);
 void add_onnx_case(CLI::App& program, Command& chosen);
 void add_suite(CLI::App& program, Command& chosen);
+
+/// `check` on a parser of its own, for a program that does nothing else (mpi/check_main.cpp). The
+/// team's first member alone prints and writes; the function that is returned is collective.
+Command check_command(CLI::App&, const Team*);
 
 /// Prints "ringproof: MESSAGE" to standard error.
 void print_error(const std::string& message);

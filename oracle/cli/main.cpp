@@ -10,15 +10,9 @@
 
 #include "oracle/case/error.hpp"
 #include "oracle/case/mapped_file.hpp"
-#include "oracle/case/words.hpp"
 #include "oracle/cli/commands.hpp"
 
 namespace ringproof::oracle::cli {
-
-void print_error(const std::string& message) {
-  std::fflush(stdout);
-  fmt::print(stderr, "ringproof: {}\n", printable(message));
-}
 
 namespace {
 

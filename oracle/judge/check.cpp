@@ -10,6 +10,7 @@
 #include "oracle/judge/gradient_judge.hpp"
 #include "oracle/judge/input_types.hpp"
 #include "oracle/judge/row_judge.hpp"
+#include "oracle/judge/tally_wire.hpp"
 
 namespace ringproof::oracle {
 
@@ -18,6 +19,9 @@ namespace {
 /// Rows for which (43) is computed: enough for a figure, few enough to cost little beside the
 /// truth.
 constexpr std::int64_t kMissingBlockRows = 64;
+/// Consecutive chunks whose sums go together, whoever judges them: enough for a thousand members,
+/// few enough that their tallies are small beside a row.
+constexpr std::size_t kMostParts = 1024;
 
 bool selected(const CheckOptions& options, AnswerKind kind) {
   return options.only.empty() ||
@@ -52,14 +56,27 @@ JudgeRules make_rules(const Case& input, const Contract& contract, const CheckOp
     if (answer.kind == AnswerKind::lse) rules.lse = &answer.tensor;
   }
   if (rules.out != nullptr) {
-    rules.out_rule = output_rule(contract, judged_type(*rules.out, contract.out.dtype));
+    rules.out_rule =
+        output_rule(contract, judged_type(*rules.out, contract.out.dtype, options.team));
   }
   return rules;
 }
 
 Tally judge_rows(const Case& input, const JudgeRules& rules, const RowSet& rows,
                  const CheckOptions& options) {
-  const std::vector<Chunk> chunks = chunks_of(input.problem, rows);
+  const std::vector<Chunk> all = chunks_of(input.problem, rows);
+  std::vector<Tally> parts(std::min(all.size(), kMostParts));
+  const auto part_of = [&](std::size_t chunk) { return chunk * parts.size() / all.size(); };
+  std::vector<Chunk> chunks;
+  std::vector<std::size_t> part;
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    if (!is_mine(options.team, static_cast<std::int64_t>(part_of(n)),
+                 static_cast<std::int64_t>(parts.size()))) {
+      continue;
+    }
+    chunks.push_back(all[n]);
+    part.push_back(part_of(n));
+  }
   std::vector<Tally> tallies(chunks.size());
   std::vector<std::unique_ptr<RowJudge>> judges(worker_count(options.walk));
   walk(input.problem, chunks, options.walk,
@@ -67,8 +84,10 @@ Tally judge_rows(const Case& input, const JudgeRules& rules, const RowSet& rows,
          if (!judges[worker]) judges[worker] = std::make_unique<RowJudge>(rules);
          judges[worker]->judge(head, rows, chunk, tallies[n]);
        });
+  for (std::size_t n = 0; n < tallies.size(); ++n) parts[part[n]].merge(tallies[n]);
+  complete(options.team, parts);
   Tally tally;
-  for (const Tally& chunk : tallies) tally.merge(chunk);
+  for (const Tally& one : parts) tally.merge(one);
   return tally;
 }
 
@@ -97,7 +116,7 @@ GradientRules gradient_rules(const Case& input, const Contract& contract, const 
                       .bits = options.bits};
   for (const Answer& answer : input.answers) {
     if (!is_gradient(answer.kind) || !selected(options, answer.kind)) continue;
-    const DType judged = judged_type(answer.tensor, contract.out.dtype);
+    const DType judged = judged_type(answer.tensor, contract.out.dtype, options.team);
     rules.of(answer.kind) = {&answer.tensor, output_rule(contract, judged)};
   }
   return rules;
@@ -184,7 +203,7 @@ class CaseCheck {
   }
 
   void judge_gradients(const GradientRules& rules) {
-    gradients_.merge(oracle::judge_gradients(rules, options_.walk));
+    gradients_.merge(oracle::judge_gradients(rules, options_.walk, options_.team));
     if (!rules.sums_over_keys()) return;
     report_.keys_judged = rules.keys.size();
     report_.keys_total = rules.keys.total();
@@ -194,7 +213,11 @@ class CaseCheck {
   /// is judged row by row; what every row adds to waits for the last row, and for time.
   void judge_in_time() {
     const Clock::time_point start = Clock::now();
-    const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+    const auto spent = [&] {  // by one clock for all members of a team
+      const double mine = std::chrono::duration<double>(Clock::now() - start).count();
+      if (options_.team == nullptr) return mine;
+      return from_wire<double>(options_.team->gather(to_wire(mine)).front());
+    };
     const std::vector<std::int64_t> order = edges_first(input_.problem, options_.seed);
     const auto total = static_cast<std::int64_t>(order.size());
     prepare(total);
@@ -287,7 +310,7 @@ const AnswerReport* Report::find(AnswerKind kind) const {
 
 Report check(const Case& input, const Contract& contract, const CheckOptions& options) {
   require_answers(input, options);
-  require_loadable(input, contract);
+  require_loadable(input, contract, options.team);
   return CaseCheck(input, contract, options).run();
 }
 

@@ -18,6 +18,7 @@
 #include "oracle/case/case_file.hpp"
 #include "oracle/contract/contract.hpp"
 #include "oracle/judge/tally.hpp"
+#include "oracle/judge/team.hpp"
 #include "oracle/judge/verdict.hpp"
 
 namespace ringproof::oracle {
@@ -33,6 +34,7 @@ struct CheckOptions {
   unsigned bits = 0;            // interval arithmetic of so many binary digits for every row
   bool probabilistic = false;   // also the level of docs/contract.md, section 15
   WalkOptions walk;
+  const Team* team = nullptr;  // judges the case together; check() is collective then
 };
 
 /// What the probabilistic level says about out.
@@ -73,7 +75,8 @@ struct Report {
 };
 
 /// Throws BadInput for a required answer that is absent and for inputs the contract cannot load.
-/// The report is the same for every number of threads and every SIMD target's verdicts agree.
+/// The report is the same for every number of threads and of members of a team, and every SIMD
+/// target's verdicts agree.
 Report check(const Case&, const Contract&, const CheckOptions&);
 
 }  // namespace ringproof::oracle

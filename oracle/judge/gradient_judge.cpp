@@ -8,6 +8,7 @@
 #include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/gradient_element.hpp"
 #include "oracle/judge/head_judge.hpp"
+#include "oracle/judge/tally_wire.hpp"
 
 namespace ringproof::oracle {
 
@@ -109,7 +110,7 @@ void judge_sums(const GradientRules& rules, const RowSums& sums, GradientTally& 
 }
 
 /// The sums that are undecided once more, all their rows from intervals.
-void judge_sums_exactly(const GradientRules& rules, const WalkOptions& options,
+void judge_sums_exactly(const GradientRules& rules, const WalkOptions& options, const Team* team,
                         GradientTally& tally) {
   const auto undecided = [&](AnswerKind kind) {
     return rules.is_summed(kind) && tally[kind].undecided > 0;
@@ -120,7 +121,7 @@ void judge_sums_exactly(const GradientRules& rules, const WalkOptions& options,
   if (!undecided(AnswerKind::dsinks)) again.dsinks = {};
   if (!again.needs_every_row()) return;
   again.bits = kFirstBits;
-  const GradientTally exact = judge_gradients(again, options);
+  const GradientTally exact = judge_gradients(again, options, team);
   for (const AnswerKind kind : {AnswerKind::dbias, AnswerKind::dsinks}) {
     if (again.of(kind).answer != nullptr) tally[kind] = exact[kind];
   }
@@ -128,27 +129,68 @@ void judge_sums_exactly(const GradientRules& rules, const WalkOptions& options,
   tally.bits = std::max(tally.bits, again.bits);
 }
 
+/// What the rows of one KV head say.
+struct HeadResult {
+  GradientTally tally{};
+  RowSums row_sums{};
+};
+
+template <class Wire>
+void transfer(Wire& wire, HeadResult& result) {
+  auto& [tally, row_sums] = result;
+  wire(tally, row_sums);
+}
+
+/// The rows of the KV heads that are this member's.
+RowSet rows_of_member(const Problem& problem, const RowSet& rows, const Team* team) {
+  if (team == nullptr) return rows;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t n = 0; n < rows.size(); ++n) {
+    const Row row = rows.row(n);
+    const std::int64_t head = row.b * problem.kv_heads + problem.kv_head(row.h);
+    if (!is_mine(team, head, problem.batches * problem.kv_heads)) continue;
+    numbers.push_back((row.b * problem.heads + row.h) * problem.queries + row.i);
+  }
+  return RowSet(problem, std::move(numbers));
+}
+
+/// One result a KV head; those of other members are empty.
+std::vector<HeadResult> judge_heads(const GradientRules& rules, const RowSet& rows,
+                                    const WalkOptions& options) {
+  const Problem& problem = *rules.problem;
+  HeadBoundsPool bounds(rules);
+  const auto groups =
+      walk_gradients(problem, rules.upstream, rows, rules.bits, options, [&](const HeadView& head) {
+        return std::make_unique<HeadJudge>(rules, head, bounds.of(head));
+      });
+  std::vector<HeadResult> heads(static_cast<std::size_t>(problem.batches * problem.kv_heads));
+  for (const auto& group : groups) {
+    auto& judge = static_cast<HeadJudge&>(*group);
+    heads[static_cast<std::size_t>(judge.number())] = {std::move(judge.tally),
+                                                       std::move(judge.row_sums)};
+  }
+  return heads;
+}
+
 }  // namespace
 
-GradientTally judge_gradients(const GradientRules& rules, const WalkOptions& options) {
+GradientTally judge_gradients(const GradientRules& rules, const WalkOptions& options,
+                              const Team* team) {
   const bool nothing = rules.dq.answer == nullptr && rules.dbias.answer == nullptr;
   if (nothing && !rules.needs_every_row()) return {};
   const RowSet every_row(*rules.problem);
   const RowSet& rows = rules.needs_every_row() ? every_row : rules.queries;
-  HeadBoundsPool bounds(rules);
-  const auto groups = walk_gradients(
-      *rules.problem, rules.upstream, rows, rules.bits, options, [&](const HeadView& head) {
-        return std::make_unique<HeadJudge>(rules, head, bounds.of(head));
-      });
+  std::vector<HeadResult> heads =
+      judge_heads(rules, rows_of_member(*rules.problem, rows, team), options);
+  complete(team, heads);
   GradientTally tally;
   RowSums sums;
-  for (const auto& group : groups) {
-    const auto& head = static_cast<const HeadJudge&>(*group);
+  for (const HeadResult& head : heads) {
     tally.merge(head.tally);
     sums.merge(head.row_sums);
   }
   judge_sums(rules, sums, tally);
-  if (rules.bits == 0) judge_sums_exactly(rules, options, tally);
+  if (rules.bits == 0) judge_sums_exactly(rules, options, team, tally);
   return tally;
 }
 

@@ -12,6 +12,7 @@
 #include "oracle/contract/contract.hpp"
 #include "oracle/judge/gradient_tally.hpp"
 #include "oracle/judge/row_walk.hpp"
+#include "oracle/judge/team.hpp"
 #include "oracle/truth/backward.hpp"
 
 namespace ringproof::oracle {
@@ -49,7 +50,8 @@ struct GradientRules {
   }
 };
 
-/// Tallies of every gradient that the rules name.
-GradientTally judge_gradients(const GradientRules&, const WalkOptions&);
+/// Tallies of every gradient that the rules name. With a team every member judges whole KV heads,
+/// whose keys add up all their rows, and the call is collective.
+GradientTally judge_gradients(const GradientRules&, const WalkOptions&, const Team* = nullptr);
 
 }  // namespace ringproof::oracle

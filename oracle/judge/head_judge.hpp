@@ -47,6 +47,8 @@ class HeadJudge final : public GradientGroup {
   void add_row(const HeadView&, RowTruth&, RowGradients&) override;
   void merge(GradientGroup& other) override;
   void finish(const HeadView&) override;
+  /// Of the KV head, counted through all batches.
+  std::int64_t number() const { return b_ * problem_.kv_heads + kv_head_; }
 
   GradientTally tally;
   RowSums row_sums;

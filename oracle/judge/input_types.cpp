@@ -14,6 +14,12 @@ struct Place {
   double value;
 };
 
+template <class Wire>
+void transfer(Wire& wire, Place& place) {
+  auto& [b, h, n, d, value] = place;
+  wire(b, h, n, d, value);
+}
+
 /// True if every number of `from` is one of `to`, so that nobody has to look at them.
 bool holds_every_value(DType to, DType from) {
   if (to == from) return true;
@@ -23,25 +29,36 @@ bool holds_every_value(DType to, DType from) {
          wide.largest >= narrow.largest && (wide.has_infinity || !narrow.has_infinity);
 }
 
-std::optional<Place> first_not_representable(const Tensor& tensor, DType type) {
-  if (!tensor || holds_every_value(type, tensor.dtype)) return std::nullopt;
-  for (std::int64_t b = 0; b < tensor.shape[0]; ++b) {
-    for (std::int64_t h = 0; h < tensor.shape[1]; ++h) {
-      for (std::int64_t n = 0; n < tensor.shape[2]; ++n) {
-        for (std::int64_t d = 0; d < tensor.shape[3]; ++d) {
-          const double value = tensor.at(b, h, n, d);
-          if (!representable(type, value)) return Place{b, h, n, d, value};
-        }
-      }
+std::optional<Place> first_in_rows(const Tensor& tensor, DType type, std::int64_t first_row,
+                                   std::int64_t last_row) {
+  const auto& [B, H, N, D] = tensor.shape;
+  for (std::int64_t row = first_row; row < last_row; ++row) {
+    const std::int64_t b = row / (H * N), h = row / N % H, n = row % N;
+    for (std::int64_t d = 0; d < D; ++d) {
+      const double value = tensor.at(b, h, n, d);
+      if (!representable(type, value)) return Place{b, h, n, d, value};
     }
   }
   return std::nullopt;
 }
 
+/// The first in the order of the tensor, whoever finds it: shares are consecutive.
+std::optional<Place> first_not_representable(const Tensor& tensor, DType type, const Team* team) {
+  if (!tensor || holds_every_value(type, tensor.dtype)) return std::nullopt;
+  const std::int64_t rows = tensor.shape[0] * tensor.shape[1] * tensor.shape[2];
+  if (team == nullptr) return first_in_rows(tensor, type, 0, rows);
+  const std::int64_t rank = team->rank(), size = team->size();
+  const auto mine = first_in_rows(tensor, type, rows * rank / size, rows * (rank + 1) / size);
+  for (const std::string& message : team->gather(to_wire(mine))) {
+    if (auto found = from_wire<std::optional<Place>>(message)) return found;
+  }
+  return std::nullopt;
+}
+
 void require_loadable(const Case& input, const Contract& contract, const char* tensor_name,
-                      const Tensor& tensor, double load_u) {
+                      const Tensor& tensor, double load_u, const Team* team) {
   if (load_u > 0) return;
-  const auto place = first_not_representable(tensor, contract.inputs.dtype);
+  const auto place = first_not_representable(tensor, contract.inputs.dtype, team);
   if (!place) return;
   std::ostringstream message;
   message.precision(17);
@@ -54,14 +71,14 @@ void require_loadable(const Case& input, const Contract& contract, const char* t
 
 }  // namespace
 
-void require_loadable(const Case& input, const Contract& contract) {
-  require_loadable(input, contract, "q", input.problem.q, contract.inputs.load_u);
-  require_loadable(input, contract, "k", input.problem.k, contract.inputs.load_u);
-  require_loadable(input, contract, "v", input.problem.v, contract.inputs.load_u_v);
+void require_loadable(const Case& input, const Contract& contract, const Team* team) {
+  require_loadable(input, contract, "q", input.problem.q, contract.inputs.load_u, team);
+  require_loadable(input, contract, "k", input.problem.k, contract.inputs.load_u, team);
+  require_loadable(input, contract, "v", input.problem.v, contract.inputs.load_u_v, team);
 }
 
-DType judged_type(const Tensor& answer, DType contract_type) {
-  return first_not_representable(answer, contract_type) ? answer.dtype : contract_type;
+DType judged_type(const Tensor& answer, DType contract_type, const Team* team) {
+  return first_not_representable(answer, contract_type, team) ? answer.dtype : contract_type;
 }
 
 }  // namespace ringproof::oracle

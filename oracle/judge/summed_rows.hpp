@@ -34,6 +34,8 @@ class SummedRows {
   void merge(const SummedRows& later);
   /// nullptr: zero.
   const SummedRow* find(std::int64_t number) const;
+  template <class Wire>
+  friend void transfer(Wire&, SummedRows&);  // tally_wire.hpp
 
  private:
   std::map<std::int64_t, SummedRow> rows_;

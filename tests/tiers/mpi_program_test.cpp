@@ -1,5 +1,6 @@
 // ringproof-mpi between real processes: the same files as the reference, to the byte, and what it
-// says and leaves behind when something goes wrong on one rank.
+// says and leaves behind when something goes wrong on one rank. And ringproof-mpi-check: the report
+// of one process, to the byte.
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -36,6 +37,7 @@ Outcome shell(const std::string& command) {
 }
 
 const std::string kMpirun = RINGPROOF_MPIRUN, kProgram = RINGPROOF_MPI_PROGRAM;
+const std::string kMpiCheck = RINGPROOF_MPI_CHECK_PROGRAM;
 
 Outcome mpi_run(int ranks, const std::string& arguments) {
   return shell(kMpirun + " -n " + std::to_string(ranks) + " " + kProgram + " " + arguments);
@@ -179,6 +181,68 @@ TEST_CASE("A rank that cannot write its rows is named, and no part of the answer
   CHECK(contains(outcome.text, "rank 1: "));
   CHECK(contains(outcome.text, "cannot be written"));
   CHECK(place.files() == 1);
+}
+
+TEST_CASE("ringproof-mpi-check reports what ringproof check reports, byte for byte") {
+  const Place place;
+  const std::string spoilt = place.folder.file("spoilt.safetensors");
+  const std::string alone = place.folder.file("alone.json"), spread = place.folder.file("p.json");
+  REQUIRE(mpi_run(2, place.problem + " --backward -o " + place.out).status == 0);
+  std::string bytes = content(place.out);
+  bytes[bytes.size() - 9] ^= 0x40;  // one number of one answer
+  std::ofstream(spoilt, std::ios::binary) << bytes;
+  const std::tuple<std::string, int, const char*> cases[] = {
+      {place.out, 0, "PASS"},
+      {spoilt, 1, "FAIL"},
+      {place.out + " " + spoilt, 1, "2 cases"},
+      {place.out + " --power 1e-30", 3, "UNDECIDED"},
+      {place.problem, 77, "SKIPPED"},
+      {place.out + " --only out --rows 5 --seed 2", 0, "PASS"},
+  };
+  for (const auto& [arguments, status, word] : cases) {
+    const Outcome expected =
+        shell(std::string(RINGPROOF_PROGRAM) + " check " + arguments + " --report json=" + alone);
+    INFO(expected.text);
+    REQUIRE(expected.status == status);
+    REQUIRE(contains(expected.text, word));
+    for (const int ranks : {1, 2, 3, 5}) {
+      const Outcome outcome = shell(kMpirun + " -n " + std::to_string(ranks) + " " + kMpiCheck +
+                                    " " + arguments + " --report json=" + spread);
+      INFO(ranks << " ranks\n" << outcome.text);
+      CHECK(outcome.status == status);
+      CHECK(outcome.text.starts_with(expected.text));  // mpirun has words about a status of its own
+      CHECK(content(spread) == content(alone));
+    }
+  }
+}
+
+TEST_CASE("ringproof-mpi-check names the rank that reads another case, and says bad input once") {
+  const Place place;
+  const std::string other = place.folder.file("other.safetensors");
+  REQUIRE(mpi_run(2, place.problem + " -o " + place.out).status == 0);
+  std::string bytes = content(place.out);
+  bytes[bytes.size() - 5] ^= 1;
+  const auto mixed = [&](const std::string& content_of_other) {
+    std::ofstream(other, std::ios::binary) << content_of_other;
+    const auto on = [&](const std::string& file) { return kMpiCheck + " " + file; };
+    return shell("cd " + place.folder.path().string() + " && mkdir -p far && cp " + other +
+                 " far/out.safetensors && cp problem.safetensors far && " + kMpirun + " -n 2 " +
+                 on("out.safetensors") + " : -n 1 -wdir " + place.folder.path().string() + "/far " +
+                 on("out.safetensors"));
+  };
+  const Outcome different = mixed(bytes);
+  INFO(different.text);
+  CHECK(different.status == 2);
+  CHECK(contains(different.text, "rank 2: out.safetensors: is another case than rank 0 reads"));
+  const Outcome truncated = mixed(bytes.substr(0, bytes.size() - 16));
+  INFO(truncated.text);
+  CHECK(truncated.status == 2);
+  CHECK(contains(truncated.text, "rank 2: out.safetensors: "));
+  const Outcome absent = shell(kMpirun + " -n 3 " + kMpiCheck + " " + place.folder.file("absent"));
+  INFO(absent.text);
+  CHECK(absent.status == 2);
+  CHECK(absent.text.find("absent") == absent.text.rfind("absent"));
+  CHECK(shell(kMpirun + " -n 2 " + kMpiCheck + " --spiral").status == 2);
 }
 
 TEST_CASE("A rank that is killed ends the job within ten seconds, by name, leaving nothing") {
