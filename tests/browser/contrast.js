@@ -6,8 +6,15 @@
   canvas.width = canvas.height = 1;
   const context = canvas.getContext("2d", { willReadFrequently: true });
 
-  /** Any CSS colour, as the screen shows it over another one: [r, g, b]. */
-  function over(colour, [r, g, b]) {
+  /** Any CSS colour, as the screen shows it over another one: [r, g, b]. Mixed once a pair. */
+  const mixtures = new Map();
+  function over(colour, ground) {
+    const pair = `${colour} ${ground}`;
+    if (!mixtures.has(pair)) mixtures.set(pair, mixed(colour, ground));
+    return mixtures.get(pair);
+  }
+
+  function mixed(colour, [r, g, b]) {
     context.fillStyle = `rgb(${r}, ${g}, ${b})`;
     context.fillRect(0, 0, 1, 1);
     context.fillStyle = colour;
@@ -29,10 +36,22 @@
   }
 
   const white = [255, 255, 255];
+  const grounds = new Map([[null, white]]);
   function behind(element) {
-    const chain = [];
-    for (let e = element; e; e = e.parentElement) chain.unshift(e);
-    return chain.reduce((colour, e) => over(getComputedStyle(e).backgroundColor, colour), white);
+    if (!grounds.has(element)) {
+      const colour = getComputedStyle(element).backgroundColor;
+      grounds.set(element, over(colour, behind(element.parentElement)));
+    }
+    return grounds.get(element);
+  }
+
+  const opacities = new Map([[null, 1]]);
+  function opacityOf(element) {
+    if (!opacities.has(element)) {
+      const own = Number(getComputedStyle(element).opacity);
+      opacities.set(element, own * opacityOf(element.parentElement));
+    }
+    return opacities.get(element);
   }
 
   /** Shapes of the same drawing that cover the middle of a text and are drawn before it. */
@@ -60,13 +79,12 @@
     const style = getComputedStyle(element);
     const drawing = element.ownerSVGElement;
     const ground = drawing ? behindInDrawing(element) : behind(element);
-    let opacity = 1;
-    for (let e = element; e; e = e.parentElement) opacity *= Number(getComputedStyle(e).opacity);
+    const opacity = opacityOf(element);
     const ink = over(drawing ? style.fill : style.color, ground);
-    const mixed = ink.map((c, n) => opacity * c + (1 - opacity) * ground[n]);
+    const shown = ink.map((c, n) => opacity * c + (1 - opacity) * ground[n]);
     const size = parseFloat(style.fontSize);
     const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    const ratio = contrast(mixed, ground);
+    const ratio = contrast(shown, ground);
     if (ratio < (large ? 3 : 4.5)) {
       found.push({ text: node.data.trim().slice(0, 60), ratio: Math.round(100 * ratio) / 100 });
     }

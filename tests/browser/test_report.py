@@ -14,21 +14,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "report")]
 import cases  # noqa: E402
 import chromium  # noqa: E402
+import look as looks  # noqa: E402
 
 SKIPPED = 77
-CONTRAST = (HERE / "contrast.js").read_text(encoding="utf-8")
 
 
 def look(page, what):
     """What is wrong with a page as it stands."""
-    problems = [f"{what}: {error}" for error in page.errors]
-    if (wider := page.wider_than_window()) > 0:
-        problems.append(f"{what}: {wider} pixels wider than the window")
+    problems = looks.problems(page, what)
     # Everything a reader can open is looked at.
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    if (wider := page.wider_than_window()) > 0:
-        problems.append(f"{what}: opened, {wider} pixels wider than the window")
-    problems += [f"{what}: {text}" for text in page.evaluate(CONTRAST)]
+    problems += looks.problems(page, f"{what}, opened")
     pictures = page.evaluate("[...document.querySelectorAll('figure svg')]"
                              ".map(s => s.getBoundingClientRect()).filter(r => r.width < 4 ||"
                              " r.height < 4 || r.right > innerWidth).length")
@@ -48,13 +44,12 @@ def main(program):
                        capture_output=True, check=False)
         problems = []
         with chromium.Browser() as browser:
-            for width in (390, 1280):
-                for dark in (False, True):
-                    page = browser.open(report, width=width, dark=dark, scripts=False)
-                    problems += look(page, f"{width} px, {'dark' if dark else 'light'}")
-                    heading = page.evaluate("document.querySelector('h1').innerText")
-                    if heading != "BAD INPUT":
-                        problems.append(f"the heading is {heading}")
+            for width, dark in looks.LOOKS:
+                page = browser.open(report, width=width, dark=dark, scripts=False)
+                problems += look(page, looks.name(width, dark))
+                heading = page.evaluate("document.querySelector('h1').innerText")
+                if heading != "BAD INPUT":
+                    problems.append(f"the heading is {heading}")
     print("\n".join(problems) or "the report at 390 and 1280 pixels, light and dark: all well")
     return 1 if problems else 0
 

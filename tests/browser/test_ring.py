@@ -18,11 +18,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "tutorials/ring")]
 import chromium  # noqa: E402
+import look  # noqa: E402
 import join  # noqa: E402
 
 PAGE = ROOT / "tutorials/ring.html"
 SKIPPED = 77
-WIDTHS = (390, 1280)
+WIDTHS = (look.PHONE, look.DESKTOP)
 KEYS = {name: str(n + 1) for n, name in enumerate((
     "example", "four ranks", "causal", "zig-zag", "striped", "window", "backward", "trace"))}
 
@@ -263,26 +264,20 @@ def a_link_opens_the_view_it_names(browser, _):
 
 
 def it_is_readable_at_both_widths_light_and_dark(browser, _):
-    contrast = (HERE / "contrast.js").read_text(encoding="utf-8")
-    for width in WIDTHS:
-        for dark in (False, True):
-            page = browser.open(PAGE, width=width, dark=dark)
-            for name in ("example", "causal", "backward", "trace"):
-                page.press(KEYS[name])
-                page.press("ArrowRight")
-                where = f"{name} at {width} px, {'dark' if dark else 'light'}"
-                wider = page.wider_than_window()
-                expect(wider == 0, f"{where}: {wider} px too wide")
-                low = page.evaluate(contrast)
-                expect(low == [], f"{where}: contrast too low: {low}")
-            expect(page.errors == [], page.errors)
+    for width, dark in look.LOOKS:
+        page = browser.open(PAGE, width=width, dark=dark)
+        for name in ("example", "causal", "backward", "trace"):
+            page.press(KEYS[name])
+            page.press("ArrowRight")
+            found = look.problems(page, f"{name} at {look.name(width, dark)}")
+            expect(found == [], found)
 
 
 def the_contrast_check_sees_grey_on_grey(browser, _):
     page = browser.open(PAGE)
     page.evaluate("document.querySelector('h1').style.color = '#999'")
     page.evaluate("document.querySelector('.rank').style.fill = '#bbb'")
-    low = page.evaluate((HERE / "contrast.js").read_text(encoding="utf-8"))
+    low = page.evaluate(look.CONTRAST)
     expect([entry["text"] for entry in low] == ["The ring, step by step", "rank 0"], low)
 
 
