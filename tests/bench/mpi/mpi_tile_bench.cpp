@@ -2,14 +2,12 @@
 //   mpi_tile_bench [N...]     default 1024 2048
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <random>
 #include <vector>
 
-#include "mpi/ring_backward.hpp"
 #include "mpi/simd_data.hpp"
-#include "mpi/tile_simd.hpp"
 #include "mpi/transport_local.hpp"
+#include "tests/bench/mpi/tile_pass.hpp"
 
 using namespace ringproof;
 using namespace ringproof::mpi;
@@ -19,19 +17,13 @@ namespace {
 constexpr int kRounds = 5;
 constexpr Index kHeads = 2;
 
-double processor_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 /// Shortest of some rounds of `work`.
 double best_seconds(const auto& work) {
   double best = 1e30;
   for (int round = 0; round < kRounds; ++round) {
-    const double begin = processor_seconds();
+    const double begin = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     work();
-    best = std::min(best, processor_seconds() - begin);
+    best = std::min(best, seconds_of(CLOCK_THREAD_CPUTIME_ID) - begin);
   }
   return best;
 }
@@ -68,22 +60,13 @@ Numbers draw(Index rows, Index width) {
   return numbers;
 }
 
-/// Processor seconds of one pass, without dealing the problem out.
-double pass_seconds(const reference::Problem<float>& problem,
-                    const reference::Upstream<float>& upstream, bool backward,
-                    std::optional<Sixteen> wire) {
+/// Processor seconds of one pass.
+double pass_seconds(const BenchProblem& bench, bool backward, std::optional<Sixteen> wire) {
   double best = 1e30;
   run_ranks(1, {}, [&](Transport& transport) {
-    const Journeys journeys(problem, Layout::contiguous, 1, reference::Direction::down);
+    const PassOptions options{.backward = backward, .wire = wire};
     for (int round = 0; round < kRounds; ++round) {
-      const auto tile = make_simd_tile(
-          deal(problem, MemorySource<float>{problem, upstream}, Layout::contiguous, 1, 0), 1, wire);
-      BlockBuffers buffers(largest_block(*tile, 1), OwnBlock::kept);
-      reference::Trace trace;
-      const double begin = processor_seconds();
-      const auto answer = ring_forward(transport, journeys, *tile, buffers, trace);
-      if (backward) ring_backward(transport, journeys, *tile, answer, buffers, trace);
-      best = std::min(best, processor_seconds() - begin);
+      best = std::min(best, timed_pass(transport, bench, options, [] {}).seconds);
     }
   });
   return best;
@@ -92,27 +75,13 @@ double pass_seconds(const reference::Problem<float>& problem,
 void measure(Index rows, Index width) {
   const Numbers numbers = draw(rows, width);
   const double ceiling = product_rate(width);
-  reference::Problem<float> problem{.heads = kHeads,
-                                    .kv_heads = kHeads,
-                                    .queries = rows,
-                                    .keys = rows,
-                                    .head_dim = width,
-                                    .value_dim = width};
-  const std::array<Index, 4> size{1, kHeads, rows, width};
-  problem.q = reference::row_major<float>(numbers.q, size);
-  problem.k = reference::row_major<float>(numbers.k, size);
-  problem.v = reference::row_major<float>(numbers.v, size);
-  problem.scale = reference::Number<float>::inverse_square_root(width);
-  const reference::Upstream<float> upstream{reference::row_major<float>(numbers.dout, size), {}};
   for (const bool causal : {false, true}) {
-    problem.causal = causal;
-    const double pairs =
-        static_cast<double>(kHeads) *
-        (causal ? 0.5 * static_cast<double>(rows * (rows + 1)) : static_cast<double>(rows * rows));
-    const double product = 2.0 * pairs * static_cast<double>(width);
-    const double forward = 2 * product / pass_seconds(problem, upstream, false, {});
-    const double both = 7 * product / pass_seconds(problem, upstream, true, {});
-    const double sixteen = 2 * product / pass_seconds(problem, upstream, false, Sixteen::bf16);
+    const BenchProblem bench{kHeads,    rows,      width,     causal,
+                             numbers.q, numbers.k, numbers.v, numbers.dout};
+    const double product = bench.product();
+    const double forward = 2 * product / pass_seconds(bench, false, {});
+    const double both = 7 * product / pass_seconds(bench, true, {});
+    const double sixteen = 2 * product / pass_seconds(bench, false, Sixteen::bf16);
     std::printf(
         "N %5ld d %3ld %-6s  forward %6.1f GF/s (%.2f of the product)  with bf16 blocks "
         "%6.1f  forward and backward %6.1f (%.2f)\n",
