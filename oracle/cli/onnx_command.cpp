@@ -2,13 +2,12 @@
 // the test's Y as the answer to be judged.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
 
-#include "oracle/case/error.hpp"
 #include "oracle/cli/commands.hpp"
+#include "oracle/cli/output_file.hpp"
 #include "oracle/onnx/onnx_case.hpp"
 
 namespace ringproof::oracle::cli {
@@ -19,17 +18,9 @@ struct Arguments {
   std::string test, output, contract, data_set = "test_data_set_0";
 };
 
-/// A test may be a folder of files; nothing in it is written over.
-bool among_inputs(const Arguments& arguments) {
-  const auto output = std::filesystem::weakly_canonical(arguments.output);
-  const auto test = std::filesystem::weakly_canonical(arguments.test);
-  return std::mismatch(test.begin(), test.end(), output.begin(), output.end()).first == test.end();
-}
-
 int run(const Arguments& arguments) {
-  if (among_inputs(arguments)) {
-    throw BadInput(arguments.output + ": is an input; what is written needs a file of its own");
-  }
+  const std::filesystem::path data = std::filesystem::path(arguments.test) / arguments.data_set;
+  require_output(arguments.output, std::vector{arguments.test, data.string()});
   const NodeTest test = read_node_test(arguments.test, arguments.data_set);
   const OnnxCase made = onnx_case(test, arguments.contract);
   write_onnx_case(arguments.output, made);

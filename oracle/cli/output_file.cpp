@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,32 +13,43 @@ namespace ringproof::oracle::cli {
 
 namespace {
 
-void require_other(const std::string& path, const std::string& input) {
+/// The same file, or one in the folder `input`.
+bool is_among(const std::string& path, const std::string& input) {
   std::error_code absent;
-  if (std::filesystem::equivalent(path, input, absent)) {
-    throw BadInput(path + ": is an input; what is written needs a file of its own");
-  }
+  if (std::filesystem::equivalent(path, input, absent)) return true;
+  if (!std::filesystem::is_directory(input, absent)) return false;
+  const auto file = std::filesystem::weakly_canonical(path, absent);
+  const auto folder = std::filesystem::weakly_canonical(input, absent);
+  return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first ==
+         folder.end();
 }
 
 }  // namespace
 
-void require_output(const std::string& path, const CaseArguments& from) {
+void require_output(const std::string& path, const std::vector<std::string>& inputs) {
   std::error_code unknown;
   const std::filesystem::file_status found = std::filesystem::status(path, unknown);
   if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
     throw BadInput(path + ": is not a regular file");
   }
-  for (const std::vector<std::string>& files : from.cases()) {
-    for (const std::string& file : files) require_other(path, file);
-  }
-  for (const std::vector<std::string>& files : from.cases()) {
-    for (const std::string& file : files) {
-      const std::string problem = named_problem(file, from.spec);
-      if (!problem.empty()) require_other(path, problem);
+  for (const std::string& input : inputs) {
+    if (is_among(path, input)) {
+      throw BadInput(path + ": is an input; what is written needs a file of its own");
     }
   }
-  if (from.problem) require_other(path, *from.problem);
-  if (from.spec) require_other(path, *from.spec);
+}
+
+void require_output(const std::string& path, const CaseArguments& from) {
+  std::vector<std::string> inputs;
+  for (const std::vector<std::string>& files : from.cases()) {
+    inputs.insert(inputs.end(), files.begin(), files.end());
+  }
+  if (from.problem) inputs.push_back(*from.problem);
+  if (from.spec) inputs.push_back(*from.spec);
+  require_output(path, inputs);  // those on the command line first: nothing is opened for them
+  for (std::string& file : inputs) file = named_problem(file, from.spec);
+  std::erase(inputs, "");
+  require_output(path, inputs);
 }
 
 void write_output(const std::string& path, const std::string& text) {

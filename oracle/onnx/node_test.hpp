@@ -2,23 +2,14 @@
 // Not here: what that means as an attention problem (onnx_case.hpp).
 #pragma once
 
+#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 
+#include "oracle/onnx/attributes.hpp"
 #include "oracle/onnx/onnx_tensor.hpp"
 
 namespace ringproof::oracle {
-
-/// Attributes as the operator's text has them; those that say nothing about Y are left out.
-struct AttentionAttributes {
-  std::optional<float> scale;
-  float softcap = 0;
-  bool is_causal = false;
-  std::int64_t q_num_heads = 0, kv_num_heads = 0;  // 0: not given
-  std::int64_t left_window = -1, right_window = -1;
-  std::int64_t softmax_precision = 0;  // a TensorProto.DataType, 0: not given
-};
 
 struct NodeTest {
   std::string name;    // of the test, for messages and the case's origin
@@ -36,5 +27,9 @@ struct NodeTest {
 /// tensors carry the formal names and whose metadata is {"kind": "onnx", "attributes": {...}}.
 /// Throws BadInput; a model of anything but one Attention node is one.
 NodeTest read_node_test(const std::string& path, const std::string& data_set);
+
+/// The same of a ModelProto in memory; `tensor("input_0")` reads the graph's first input.
+NodeTest node_test_of(Bytes model, const std::string& origin,
+                      const std::function<OnnxTensor(const std::string& file)>& tensor);
 
 }  // namespace ringproof::oracle

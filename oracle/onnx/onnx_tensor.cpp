@@ -64,7 +64,7 @@ void append(std::vector<std::byte>& bytes, const WireField& field, std::size_t s
 
 Parts parts_of(Bytes message, const std::string& origin) {
   Parts parts;
-  WireReader reader(message, origin);
+  FieldReader reader(message, origin);
   while (const auto field = reader.next()) {
     switch (field->number) {
       case kDims:

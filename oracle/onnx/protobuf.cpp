@@ -14,11 +14,11 @@ std::string WireField::text() const {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void WireReader::refuse(const char* what) const {
+void FieldReader::refuse(const char* what) const {
   throw BadInput(origin_ + ": not an ONNX protobuf (" + what + ")");
 }
 
-std::uint64_t WireReader::varint() {
+std::uint64_t FieldReader::varint() {
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 64; shift += 7) {
     const auto byte = static_cast<std::uint64_t>(take(1)[0]);
@@ -29,21 +29,21 @@ std::uint64_t WireReader::varint() {
   refuse("a number of more than 64 bits");
 }
 
-std::uint64_t WireReader::fixed(std::size_t bytes) {
+std::uint64_t FieldReader::fixed(std::size_t bytes) {
   std::uint64_t value = 0;
   const Bytes stored = take(bytes);
   for (std::size_t n = 0; n < bytes; ++n) value |= static_cast<std::uint64_t>(stored[n]) << 8 * n;
   return value;
 }
 
-Bytes WireReader::take(std::uint64_t bytes) {
+Bytes FieldReader::take(std::uint64_t bytes) {
   if (bytes > rest_.size()) refuse("a field is longer than the message");
   const Bytes taken = rest_.first(static_cast<std::size_t>(bytes));
   rest_ = rest_.subspan(taken.size());
   return taken;
 }
 
-std::optional<WireField> WireReader::next() {
+std::optional<WireField> FieldReader::next() {
   if (rest_.empty()) return std::nullopt;
   const std::uint64_t tag = varint();
   if (tag >> 3 == 0 || tag >> 32 != 0) refuse("no field has this number");
@@ -72,7 +72,7 @@ void append_integers(const WireField& field, const std::string& origin,
     integers.push_back(field.integer());
     return;
   }
-  WireReader packed(field.bytes, origin);
+  FieldReader packed(field.bytes, origin);
   while (!packed.empty()) integers.push_back(static_cast<std::int64_t>(packed.varint()));
 }
 

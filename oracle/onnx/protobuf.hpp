@@ -30,9 +30,9 @@ struct WireField {
 };
 
 /// The fields of a message. Throws BadInput "ORIGIN: ..." for bytes that are none.
-class WireReader {
+class FieldReader {
  public:
-  WireReader(Bytes message, const std::string& origin) : rest_(message), origin_(origin) {}
+  FieldReader(Bytes message, const std::string& origin) : rest_(message), origin_(origin) {}
   std::optional<WireField> next();
   /// Packed numbers are a message without tags.
   std::uint64_t varint();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the seeds of case_file_fuzz, shards_fuzz and capi_fuzz: small sound files and calls, each
-with other parts of the format."""
+"""Writes the seeds of case_file_fuzz, shards_fuzz, onnx_fuzz and capi_fuzz: small sound files and
+calls, each with other parts of the format."""
 
 import json
 import pathlib
@@ -73,11 +73,26 @@ CALLS = {"smallest": bytes(64), "ones": bytes([1]) * 256,
          "mixed": bytes(n * n % 251 for n in range(600))}
 
 
+HERE = pathlib.Path(__file__).parent
+
+
+def node_test(folder):
+    """The model and, in the order in which its node asks for them, the tensors of a node test."""
+    files = [folder / "model.onnx"]
+    for kind in ("input", "output"):
+        files += sorted((folder / "test_data_set_0").glob(f"{kind}_*.pb"))
+    pieces = [file.read_bytes() for file in files]
+    return b"".join(struct.pack("<I", len(piece)) + piece for piece in pieces)
+
+
 def main():
     pairs = {name: struct.pack("<I", len(a)) + a + b for name, (a, b) in SHARDS.items()}
-    targets = {"case_file_fuzz": CASES, "shards_fuzz": pairs, "capi_fuzz": CALLS}
+    targets = {"case_file_fuzz": CASES, "shards_fuzz": pairs, "capi_fuzz": CALLS,
+               "onnx_fuzz": {folder.name.removeprefix("test_attention_"): node_test(folder)
+                             for folder in (HERE.parent / "onnx/data").iterdir()
+                             if folder.is_dir()}}
     for target, seeds in targets.items():
-        folder = pathlib.Path(__file__).parent / "seeds" / target
+        folder = HERE / "seeds" / target
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():
             (folder / name).write_bytes(data)

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,35 @@ def run(*words):
 def header_of(path):
     data = path.read_bytes()
     return json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+
+
+def field(number, value):
+    """One field of a message: a whole number, a binary32 number, or bytes."""
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    groups = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)]
+    return bytes([group | 0x80 for group in groups[:-1]] + groups[-1:])
+
+
+def attribute(name, value, *more):
+    number, kind = (2, 1) if isinstance(value, float) else (3, 2)
+    return field(5, field(1, name) + field(number, value) + field(20, kind) + b"".join(more))
+
+
+def model(*parts, opset=23, inputs=(b"Q", b"K", b"V"), domain=b""):
+    """A model of one node: `parts` are its further fields."""
+    node = b"".join(field(1, name) for name in inputs) + field(2, b"Y") + field(4, b"Attention")
+    graph = field(1, node + b"".join(parts))
+    graph += b"".join(field(11, field(1, name)) for name in inputs if name)
+    graph += field(12, field(1, b"Y"))
+    return field(7, graph) + field(8, field(1, domain) + field(2, opset))
 
 
 class OnnxCase(unittest.TestCase):
@@ -156,6 +186,85 @@ class OnnxCase(unittest.TestCase):
         done = run("onnx-case", copy, "-o", self.case)
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertFalse(self.case.exists())
+
+    def refused(self, *parts, **options):
+        """What the program says of the plain causal test with another model."""
+        copy = self.copy(HERE / "data/test_attention_4d_causal")
+        (copy / "model.onnx").write_bytes(model(*parts, **options))
+        self.case.unlink(missing_ok=True)
+        done = run("onnx-case", copy, "-o", self.case)
+        self.assertEqual(done.returncode, 0 if self.case.exists() else 2, done.stderr)
+        return done.stderr
+
+    def test_only_what_the_operator_has_is_taken(self):
+        causal = attribute(b"is_causal", 1)
+        window = attribute(b"left_window_size", 2)
+        self.assertEqual(self.refused(causal), "")
+        self.assertEqual(self.refused(causal, field(7, b"ai.onnx"), domain=b"ai.onnx"), "")
+        self.assertEqual(self.refused(attribute(b"scale", 0.5), window, opset=25), "")
+        self.assertEqual(self.refused(attribute(b"softcap", 2.0), opset=24), "")
+        for message, parts, options in (
+                ('"is_casual" is none of Attention', [attribute(b"is_casual", 1)], {}),
+                ('"is_causal" is 2, not from 0 to 1', [attribute(b"is_causal", 2)], {}),
+                ('"is_causal" is -1, not from 0 to 1', [attribute(b"is_causal", -1)], {}),
+                ('"is_causal" is no whole number', [attribute(b"is_causal", 1.0)], {}),
+                ('"scale" is no binary32 number', [attribute(b"scale", 1)], {}),
+                ('"scale" is no binary32 number',
+                 [attribute(b"scale", 0.5, field(21, b"other"))], {}),
+                ('"is_causal" stands there twice', [causal, causal], {}),
+                ('"left_window_size" is none of Attention in opset 24', [window], {"opset": 24}),
+                ('"left_window_size" is -2', [attribute(b"left_window_size", -2)], {"opset": 25}),
+                ('"q_num_heads" is 0', [attribute(b"q_num_heads", 0)], {}),
+                ('"qk_matmul_output_mode" is 4', [attribute(b"qk_matmul_output_mode", 4)], {}),
+                ('"softmax_precision" is 7', [attribute(b"softmax_precision", 7)], {}),
+                ("opset 22 is not from 23 to 25", [causal], {"opset": 22}),
+                ("opset 26 is not from 23 to 25", [causal], {"opset": 26}),
+                ("opset 0 is not from 23 to 25", [causal], {"domain": b"com.microsoft"}),
+                ('the domain "com.microsoft"', [field(7, b"com.microsoft")], {}),
+                ("too many inputs", [], {"inputs": [b"Q", b"K", b"V", b"", b"", b"", b"n"]})):
+            with self.subTest(message):
+                self.assertIn(message, self.refused(*parts, **options))
+
+    def extracted(self, spec, name="Q"):
+        """The same of the other form: a safetensors file with one tensor."""
+        header = json.dumps({"__metadata__": {"ringproof": json.dumps({"kind": "onnx", **spec})},
+                             name: {"dtype": "F32", "shape": [1, 1, 1, 1], "data_offsets": [0, 4]}})
+        test = self.folder / "test.safetensors"
+        test.write_bytes(struct.pack("<Q", len(header)) + header.encode() + bytes(4))
+        done = run("onnx-case", test, "-o", self.case)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        return done.stderr
+
+    def test_the_extracted_form_is_held_to_the_same(self):
+        for message, spec in (
+                ("K is missing", {"opset": 23, "attributes": {"is_causal": 1, "scale": 0.5}}),
+                ('"is_casual" is none of Attention', {"opset": 23, "attributes": {"is_casual": 1}}),
+                ('"is_causal" is 2', {"opset": 23, "attributes": {"is_causal": 2}}),
+                ('"is_causal" is no whole number', {"opset": 23, "attributes": {"is_causal": 1.5}}),
+                ("opset 22 is not from 23 to 25", {"opset": 22, "attributes": {}}),
+                ("no opset or no attributes", {"opset": "23", "attributes": {}}),
+                ("no opset or no attributes", {"opset": 23, "attributes": []})):
+            with self.subTest(message):
+                self.assertIn(message, self.extracted(spec))
+        plain = {"opset": 23, "attributes": {}}
+        self.assertIn('tensor "q" is none of Attention', self.extracted(plain, "q"))
+        self.assertIn('tensor "nonpad_kv_seqlen" is none of Attention in opset 23',
+                      self.extracted(plain, "nonpad_kv_seqlen"))
+
+    def test_nothing_is_written_over_the_test_or_over_what_is_no_file(self):
+        copy = self.copy(HERE / "data/test_attention_4d_causal")
+        pipe, elsewhere = self.folder / "pipe", self.folder / "elsewhere"
+        os.mkfifo(pipe)
+        shutil.move(copy / "test_data_set_0", elsewhere)
+        for output, message in ((copy / "model.onnx", "is an input"), (copy / "new", "is an input"),
+                                (elsewhere / "output_0.pb", "is an input"),
+                                (pipe, "is not a regular file"),
+                                (self.folder, "is not a regular file")):
+            done = run("onnx-case", copy, "--data-set", elsewhere, "-o", output)
+            self.assertEqual(done.returncode, 2, output)
+            self.assertIn(message, done.stderr)
+        done = run("onnx-case", copy, "--data-set", elsewhere, "-o", self.case)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_other_things_are_bad_input(self):
         for words in (["/no/such"], [HERE], [HERE / "README.md"],
