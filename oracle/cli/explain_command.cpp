@@ -34,16 +34,15 @@ int run(const Arguments& arguments) {
   const bool refused = report.verdict == Verdict::fail;
   if (refused || !arguments.svg.empty()) {
     const ErrorField field = error_field(input, contract, options, report);
+    const auto gradients = gradient_fields(input, contract, options, report);
     if (refused) fmt::print("{}", to_text(locate(input, contract, field)));
     if (!arguments.svg.empty()) {
-      write_output(arguments.svg,
-                   heat_map_svg(field, fmt::format("{}: {} under {}", input.name,
-                                                   word(report.verdict), contract.name)));
+      write_output(arguments.svg, heat_map_svg(field, gradients,
+                                               fmt::format("{}: {} under {}", input.name,
+                                                           word(report.verdict), contract.name)));
     }
-  }
-  if (refused) {
-    for (const GradientLocation& one : locate_gradients(input, contract, options, report)) {
-      fmt::print("{}", to_text(one));
+    for (const GradientLocation& one : locate_gradients(input, contract, gradients)) {
+      if (refused) fmt::print("{}", to_text(one));
     }
   }
   return exit_code(report.verdict);

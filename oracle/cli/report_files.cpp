@@ -54,8 +54,11 @@ void ReportFiles::complete(CaseOutcome& outcome, const Case& input, const Contra
                                  [](const File& file) { return file.format == "html"; });
   if (files_.empty() || (!refused && !drawn)) return;
   const ErrorField field = error_field(input, contract, options, outcome.report);
-  if (refused) outcome.findings = find(input, contract, options, outcome.report, field);
-  if (drawn) outcome.pictures = pictures(field);
+  const auto gradients = gradient_fields(input, contract, options, outcome.report);
+  if (refused) {
+    outcome.findings = find(input, contract, options, outcome.report, field, gradients);
+  }
+  if (drawn) outcome.pictures = pictures(field, gradients);
 }
 
 void ReportFiles::write(const std::vector<CaseOutcome>& outcomes) const {

@@ -18,11 +18,6 @@ namespace {
 
 constexpr float kNotJudged = std::numeric_limits<float>::quiet_NaN();
 
-FieldElement judged(double answer, const Certified& exact, double bound, const OutputRule& rule) {
-  return {answer, exact.hi, bound, static_cast<float>(error_over_bound(answer, exact, bound, rule)),
-          accept(answer, exact, bound, rule) == Decision::fail};
-}
-
 /// An element whose only right value is known.
 FieldElement demanded(double answer, double value) {
   const bool right = std::isnan(value) ? std::isnan(answer) : answer == value;
@@ -47,7 +42,7 @@ class Collector {
       for (std::size_t c = 0; c < row.out.size(); ++c) {
         const double answer = answers_.out->at(row.b, row.h, row.i, static_cast<std::int64_t>(c));
         if (std::isinf(bound_.out[c])) continue;
-        out(n, c) = judged(answer, row.out[c], bound_.out[c], answers_.out_rule);
+        out(n, c) = field_element(answer, row.out[c], bound_.out[c], answers_.out_rule);
       }
     }
     if (answers_.lse == nullptr) return;
@@ -55,8 +50,8 @@ class Collector {
     if (std::isinf(lse.bound)) return;
     const double reach = std::abs(lse.exact.hi) + lse.bound + lse.exact.radius;
     field_.lse[static_cast<std::size_t>(n)] =
-        judged(answers_.lse->at(row.b, row.h, row.i, 0), lse.exact, lse.bound,
-               lse_rule(contract_, answers_.lse->dtype, reach));
+        field_element(answers_.lse->at(row.b, row.h, row.i, 0), lse.exact, lse.bound,
+                      lse_rule(contract_, answers_.lse->dtype, reach));
   }
 
  private:
@@ -87,6 +82,12 @@ class Collector {
 };
 
 }  // namespace
+
+FieldElement field_element(double answer, const Certified& exact, double bound,
+                           const OutputRule& rule) {
+  return {answer, exact.hi, bound, static_cast<float>(error_over_bound(answer, exact, bound, rule)),
+          accept(answer, exact, bound, rule) == Decision::fail};
+}
 
 std::int64_t ErrorField::refused_in(std::size_t row) const {
   std::int64_t count = lse.empty() ? 0 : lse[row].refused;

@@ -1,5 +1,6 @@
 // Every judged element of out and lse with its error over bound: what localisation, regression and
-// the heat map look at. Long cases are represented by a sample of their rows.
+// the heat map look at. Long cases are represented by a sample of their rows. Gradients:
+// gradient_field.hpp.
 #pragma once
 
 #include <string>
@@ -14,6 +15,8 @@ struct FieldElement {
   float ratio = 0;  // error over bound; NaN: not judged
   bool refused = false;
 };
+
+FieldElement field_element(double answer, const Certified& exact, double bound, const OutputRule&);
 
 struct ErrorField {
   std::vector<Row> rows;

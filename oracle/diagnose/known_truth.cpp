@@ -158,8 +158,10 @@ struct KnownTruth::Request {
     of(kind, all).tally.merge(tally);
     if (visit) visit(kind, place, tally);
   }
-  void tell(AnswerKind kind, const Row& place, std::int64_t column, bool refused) const {
-    if (visit_element) visit_element(kind, place, column, refused);
+  void tell(AnswerKind kind, const Row& place, std::int64_t column, double answer,
+            const Certified& exact, double bound, const OutputRule& rule) const {
+    if (!visit_element || std::isinf(bound)) return;
+    visit_element(kind, place, column, field_element(answer, exact, bound, rule));
   }
   static Opinion& of(AnswerKind kind, Opinions& all) { return all[static_cast<std::size_t>(kind)]; }
 };
@@ -222,10 +224,10 @@ bool KnownTruth::judge_queries(const Request& request, Opinions& opinions) const
     TensorTally tally;
     for (std::size_t d = 0; d < bound.dq.size(); ++d) {
       const auto column = static_cast<std::int64_t>(d);
-      const std::int64_t before = tally.failed;
-      add_gradient_element({row.b, row.h, row.i}, column, answer.at(row.b, row.h, row.i, column),
-                           gradients.dq[d], bound.dq[d], rule, tally);
-      request.tell(AnswerKind::dq, {row.b, row.h, row.i}, column, tally.failed > before);
+      const Row place{row.b, row.h, row.i};
+      const double value = answer.at(row.b, row.h, row.i, column);
+      add_gradient_element(place, column, value, gradients.dq[d], bound.dq[d], rule, tally);
+      request.tell(AnswerKind::dq, place, column, value, gradients.dq[d], bound.dq[d], rule);
       add_bound(bound.dq[d], dq);
     }
     request.add(AnswerKind::dq, n, tally, opinions);
@@ -284,10 +286,9 @@ void KnownTruth::judge_keys(const Request& request, const Head& head,
       const std::int64_t j = request.places.keys[place].i;
       TensorTally tally;
       for (std::int64_t c = 0; c < columns; ++c) {
-        const std::int64_t before = tally.failed;
-        add_gradient_element({b, kv_head, j}, c, answer.at(b, kv_head, j, c), exact(j, c),
-                             bound_of(j, c), rule, tally);
-        request.tell(kind, {b, kv_head, j}, c, tally.failed > before);
+        const double value = answer.at(b, kv_head, j, c);
+        add_gradient_element({b, kv_head, j}, c, value, exact(j, c), bound_of(j, c), rule, tally);
+        request.tell(kind, {b, kv_head, j}, c, value, exact(j, c), bound_of(j, c), rule);
         add_bound(bound_of(j, c), Request::of(kind, opinions));
       }
       request.add(kind, place, tally, opinions);

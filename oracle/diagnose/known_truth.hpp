@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "oracle/contract/backward_bound.hpp"
+#include "oracle/diagnose/error_field.hpp"
 #include "oracle/judge/check.hpp"
 
 namespace ringproof::oracle {
@@ -48,8 +49,9 @@ class KnownTruth {
 
   /// Called with what was found at one place: the number of a row, or of a key among the places.
   using Visit = std::function<void(AnswerKind, std::size_t, const TensorTally&)>;
-  /// Called with every element of a gradient: kind, row or key, column, refused.
-  using ElementVisit = std::function<void(AnswerKind, const Row&, std::int64_t, bool)>;
+  /// Called with every element of a gradient: kind, row or key, column.
+  using ElementVisit =
+      std::function<void(AnswerKind, const Row&, std::int64_t, const FieldElement&)>;
   /// Judges the given answers at these places; `stop`: nothing more once one of them is refused.
   Opinions judge(const Contract&, const std::vector<AnswerKind>&, const Places&, bool stop,
                  const Visit& = {}, const ElementVisit& = {}) const;

@@ -1,12 +1,11 @@
 // Counting refused elements of gradients (locate_gradients.hpp).
 #include "oracle/diagnose/locate_gradients.hpp"
 
+#include <cmath>
 #include <functional>
-#include <map>
 #include <set>
 #include <tuple>
 
-#include "oracle/diagnose/known_truth.hpp"
 #include "oracle/diagnose/table.hpp"
 
 namespace ringproof::oracle {
@@ -69,45 +68,38 @@ struct Counted {
       histograms[n].add(numberings[n].of(row, column), 1, bad);
     }
   }
+
+  /// The location with what it is confined to.
+  GradientLocation narrowed() {
+    for (std::size_t n = 0; n < numberings.size(); ++n) {
+      if (auto finding = narrow(numberings[n].name, histograms[n])) {
+        location.findings.push_back(*finding);
+      }
+    }
+    keep_narrowest(location.findings);
+    location.places_judged = static_cast<std::int64_t>(judged.size());
+    location.places_refused = static_cast<std::int64_t>(refused.size());
+    return location;
+  }
 };
 
 }  // namespace
 
 std::vector<GradientLocation> locate_gradients(const Case& input, const Contract& contract,
-                                               const CheckOptions& options, const Report& report) {
-  std::map<AnswerKind, Counted> counted;
-  std::vector<AnswerKind> kinds;
-  const bool isolated = contract.backward.mode == BackwardMode::isolated;
-  for (const AnswerKind kind : {AnswerKind::dq, AnswerKind::dk, AnswerKind::dv}) {
-    const AnswerReport* answer = report.find(kind);
-    if (answer == nullptr || answer->verdict != Verdict::fail || isolated) continue;
-    kinds.push_back(kind);
-    Counted& one = counted[kind];
-    one.location.kind = kind;
-    one.numberings = numberings(input, contract, kind);
-    one.histograms.resize(one.numberings.size());
-  }
-  if (kinds.empty()) return {};
-  CheckOptions silent = options;
-  silent.walk.progress = {};
-  const KnownTruth known(input, silent, report);
-  if (!known.holds(kinds.front())) return {};
-  known.judge(contract, kinds, known.all(), false, {},
-              [&](AnswerKind kind, const Row& row, std::int64_t column, bool refused) {
-                const auto found = counted.find(kind);
-                if (found != counted.end()) found->second.add(row, column, refused);
-              });
+                                               const std::vector<GradientField>& fields) {
   std::vector<GradientLocation> locations;
-  for (auto& [kind, one] : counted) {
-    for (std::size_t n = 0; n < one.numberings.size(); ++n) {
-      if (auto finding = narrow(one.numberings[n].name, one.histograms[n])) {
-        one.location.findings.push_back(*finding);
-      }
+  for (const GradientField& field : fields) {
+    Counted one;
+    one.location.kind = field.kind;
+    one.numberings = numberings(input, contract, field.kind);
+    one.histograms.resize(one.numberings.size());
+    for (std::size_t n = 0; n < field.elements.size(); ++n) {
+      if (std::isnan(field.elements[n].ratio)) continue;
+      const auto columns = static_cast<std::size_t>(field.columns);
+      one.add(field.rows[n / columns], static_cast<std::int64_t>(n % columns),
+              field.elements[n].refused);
     }
-    keep_narrowest(one.location.findings);
-    one.location.places_judged = static_cast<std::int64_t>(one.judged.size());
-    one.location.places_refused = static_cast<std::int64_t>(one.refused.size());
-    if (one.location.refused > 0) locations.push_back(std::move(one.location));
+    if (one.location.refused > 0) locations.push_back(one.narrowed());
   }
   return locations;
 }

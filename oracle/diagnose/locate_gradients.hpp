@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "oracle/diagnose/gradient_field.hpp"
 #include "oracle/diagnose/histogram.hpp"
-#include "oracle/judge/check.hpp"
 
 namespace ringproof::oracle {
 
@@ -16,9 +16,8 @@ struct GradientLocation {
   std::vector<Finding> findings;  // the narrowest first; empty: everywhere alike
 };
 
-/// One for each of dq, dk, dv that the report refuses; none where a case has more pairs than are
-/// kept (known_truth.hpp).
-std::vector<GradientLocation> locate_gradients(const Case&, const Contract&, const CheckOptions&,
-                                               const Report&);
+/// One for each field in which something is refused.
+std::vector<GradientLocation> locate_gradients(const Case&, const Contract&,
+                                               const std::vector<GradientField>&);
 
 }  // namespace ringproof::oracle

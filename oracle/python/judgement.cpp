@@ -49,7 +49,7 @@ std::string Judgement::html(const std::string& repeat) {
   find();
   oracle::CaseOutcome outcome = outcome_;
   outcome.command = repeat;
-  outcome.pictures = oracle::pictures(field());
+  outcome.pictures = oracle::pictures(field(), gradients());
   return oracle::to_html({outcome}, RINGPROOF_VERSION);
 }
 
@@ -64,10 +64,15 @@ oracle::ErrorField Judgement::field() const {
   return oracle::error_field(subject_.input, contract_, options_, outcome_.report);
 }
 
+std::vector<oracle::GradientField> Judgement::gradients() const {
+  return oracle::gradient_fields(subject_.input, contract_, options_, outcome_.report);
+}
+
 /// Of a refused answer, once.
 void Judgement::find() {
   if (outcome_.findings || outcome_.verdict != oracle::Verdict::fail) return;
-  outcome_.findings = oracle::find(subject_.input, contract_, options_, outcome_.report, field());
+  outcome_.findings =
+      oracle::find(subject_.input, contract_, options_, outcome_.report, field(), gradients());
 }
 
 std::string Judgement::explanation_text() {
@@ -103,8 +108,9 @@ std::string Judgement::explanations_json() {
 
 std::string Judgement::heat_map() {
   const nb::gil_scoped_release without_lock;
-  return oracle::heat_map_svg(field(), outcome_.name + ": " + std::string(word(outcome_.verdict)) +
-                                           " under " + contract_.name);
+  return oracle::heat_map_svg(
+      field(), gradients(),
+      outcome_.name + ": " + std::string(word(outcome_.verdict)) + " under " + contract_.name);
 }
 
 void Judgement::save(const std::string& path) const {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "oracle/python/subject.hpp"
 #include "oracle/report/case_outcome.hpp"
@@ -40,6 +41,7 @@ class Judgement {
   void find();
   void require_unchanged() const;
   oracle::ErrorField field() const;
+  std::vector<oracle::GradientField> gradients() const;
 
   Subject subject_;
   std::string contract_text_;

@@ -30,8 +30,9 @@ struct CaseOutcome {
   std::string pictures{};              // inline drawings of the page (pictures.hpp), or empty
 };
 
-/// What explains the report of a case; `field` as error_field() gives it for the same options.
-Findings find(const Case&, const Contract&, const CheckOptions&, const Report&,
-              const ErrorField& field);
+/// What explains the report of a case; the fields as error_field() and gradient_fields() give them
+/// for the same options.
+Findings find(const Case&, const Contract&, const CheckOptions&, const Report&, const ErrorField&,
+              const std::vector<GradientField>&);
 
 }  // namespace ringproof::oracle

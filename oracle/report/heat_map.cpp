@@ -48,17 +48,25 @@ struct Cell {
   }
 };
 
-/// Cells of one head, out and behind a gap of one cell the LSE.
+/// What one map shows: rows with columns, and an element beside each row.
+struct Sheet {
+  const std::vector<Row>& rows;
+  std::int64_t columns = 0;
+  const std::vector<FieldElement>& body;   // [rows, columns] or empty
+  const std::vector<FieldElement>& strip;  // [rows] or empty
+};
+
+/// Cells of one head, the body and behind a gap of one cell the strip.
 struct Grid {
   std::int64_t width = 0, height = 0;
   std::vector<Cell> cells;  // [height, width]
   std::vector<bool> drawn;  // [width]
 
-  Grid(const ErrorField& field, std::int64_t rows) {
-    const std::int64_t columns = field.out.empty() ? 0 : std::min(field.columns, kMostCells);
-    const std::int64_t gap = field.out.empty() || field.lse.empty() ? 0 : 1;
+  Grid(const Sheet& sheet, std::int64_t rows) {
+    const std::int64_t columns = sheet.body.empty() ? 0 : std::min(sheet.columns, kMostCells);
+    const std::int64_t gap = sheet.body.empty() || sheet.strip.empty() ? 0 : 1;
     height = std::min(rows, kMostCells);
-    width = columns + gap + (field.lse.empty() ? 0 : 1);
+    width = columns + gap + (sheet.strip.empty() ? 0 : 1);
     cells.resize(static_cast<std::size_t>(width * height));
     drawn.assign(static_cast<std::size_t>(width), true);
     if (gap > 0) drawn[static_cast<std::size_t>(columns)] = false;
@@ -67,14 +75,15 @@ struct Grid {
     return cells[static_cast<std::size_t>(y * width + x)];
   }
 
-  /// Row n of `count` of this head is row `row` of the field.
-  void add(const ErrorField& field, std::size_t row, std::int64_t n, std::int64_t count) {
+  /// Row n of `count` of this head is row `row` of the sheet.
+  void add(const Sheet& sheet, std::size_t row, std::int64_t n, std::int64_t count) {
     const std::int64_t y = n * height / count;
-    const std::int64_t columns = std::min(field.columns, kMostCells);
-    for (std::int64_t c = 0; !field.out.empty() && c < field.columns; ++c) {
-      at(y, c * columns / field.columns).add(field.at(row, c));
+    const std::int64_t columns = std::min(sheet.columns, kMostCells);
+    const std::size_t first = row * static_cast<std::size_t>(sheet.columns);
+    for (std::int64_t c = 0; !sheet.body.empty() && c < sheet.columns; ++c) {
+      at(y, c * columns / sheet.columns).add(sheet.body[first + static_cast<std::size_t>(c)]);
     }
-    if (!field.lse.empty()) at(y, width - 1).add(field.lse[row]);
+    if (!sheet.strip.empty()) at(y, width - 1).add(sheet.strip[row]);
   }
 };
 
@@ -105,12 +114,10 @@ std::string paths_of(Grid& grid) {
   return svg;
 }
 
-}  // namespace
-
-HeatMap heat_map(const ErrorField& field) {
+HeatMap map_of(const Sheet& sheet) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> rows_of;
-  for (std::size_t n = 0; n < field.rows.size(); ++n) {
-    rows_of[{field.rows[n].b, field.rows[n].h}].push_back(n);
+  for (std::size_t n = 0; n < sheet.rows.size(); ++n) {
+    rows_of[{sheet.rows[n].b, sheet.rows[n].h}].push_back(n);
   }
   HeatMap map;
   for (const auto& [head, rows] : rows_of) {
@@ -119,9 +126,9 @@ HeatMap heat_map(const ErrorField& field) {
       break;
     }
     const auto count = static_cast<std::int64_t>(rows.size());
-    Grid grid(field, count);
+    Grid grid(sheet, count);
     for (std::int64_t n = 0; n < count; ++n) {
-      grid.add(field, rows[static_cast<std::size_t>(n)], n, count);
+      grid.add(sheet, rows[static_cast<std::size_t>(n)], n, count);
     }
     map.panels.push_back({.name = fmt::format("b {}, h {}", head.first, head.second),
                           .paths = paths_of(grid),
@@ -131,17 +138,49 @@ HeatMap heat_map(const ErrorField& field) {
   return map;
 }
 
-std::string heat_map_svg(const ErrorField& field, const std::string& title) {
-  constexpr std::int64_t kCell = 4, kGap = 24, kTop = 56;
-  const HeatMap map = heat_map(field);
-  std::string body, style;
-  std::int64_t left = kGap, height = 1;
-  for (const HeatPanel& panel : map.panels) {
-    body += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", left, kTop - 6, panel.name);
-    body += fmt::format("<g transform=\"translate({} {}) scale({})\">{}</g>\n", left, kTop, kCell,
-                        panel.paths);
-    left += std::max<std::int64_t>(panel.width * kCell, 64) + kGap;
-    height = std::max(height, panel.height);
+constexpr std::int64_t kCell = 4, kGap = 24, kTop = 56;  // of the file
+
+/// The panels of one map side by side, below what is there.
+struct Sheets {
+  std::string body;
+  std::int64_t width = 520, bottom = kTop - kGap;
+  bool cut = false;
+
+  void add(const HeatMap& map, const std::string& name) {
+    std::int64_t left = kGap, height = 0;
+    const std::int64_t top = bottom + kGap;
+    for (const HeatPanel& panel : map.panels) {
+      if (panel.width == 0) continue;
+      body += fmt::format("<text x=\"{}\" y=\"{}\">{}{}</text>\n", left, top - 6, name, panel.name);
+      body += fmt::format("<g transform=\"translate({} {}) scale({})\">{}</g>\n", left, top, kCell,
+                          panel.paths);
+      left += std::max<std::int64_t>(panel.width * kCell, 88) + kGap;
+      height = std::max(height, panel.height * kCell);
+    }
+    if (height == 0) return;
+    width = std::max(width, left);
+    bottom = top + height;
+    cut = cut || map.cut;
+  }
+};
+
+}  // namespace
+
+HeatMap heat_map(const ErrorField& field) {
+  return map_of({field.rows, field.columns, field.out, field.lse});
+}
+
+HeatMap heat_map(const GradientField& field) {
+  return map_of({field.rows, field.columns, field.elements, {}});
+}
+
+std::string heat_map_svg(const ErrorField& field, const std::vector<GradientField>& gradients,
+                         const std::string& title) {
+  Sheets sheets;
+  std::string style;
+  sheets.add(heat_map(field), "");
+  for (const GradientField& one : gradients) {
+    sheets.add(heat_map(one), std::string(name(one.kind)) + ": ");
   }
   for (const HeatLevel& level : kHeatLevels) {
     style += fmt::format(".{}{{fill:{}}}", level.name, level.light);
@@ -152,10 +191,11 @@ std::string heat_map_svg(const ErrorField& field, const std::string& title) {
       "<style>{2}</style>\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
       "<text x=\"{3}\" y=\"16\">{4}</text>\n"
       "<text x=\"{3}\" y=\"32\">error over bound: pale 0, blue up to 1, orange and red refused, "
-      "grey not judged; queries down, columns right, last strip lse{5}{6}</text>\n"
-      "<g shape-rendering=\"crispEdges\">\n{7}</g></svg>\n",
-      std::max<std::int64_t>(520, left), kTop + height * kCell + kGap, style, kGap, escaped(title),
-      field.sampled ? "; sampled rows" : "", map.cut ? "; first heads only" : "", body);
+      "grey not judged; queries (of dk and dv keys) down, columns right, last strip "
+      "lse{5}{6}</text>"
+      "\n<g shape-rendering=\"crispEdges\">\n{7}</g></svg>\n",
+      sheets.width, sheets.bottom + kGap, style, kGap, escaped(title),
+      field.sampled ? "; sampled rows" : "", sheets.cut ? "; first heads only" : "", sheets.body);
 }
 
 }  // namespace ringproof::oracle

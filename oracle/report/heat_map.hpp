@@ -1,11 +1,12 @@
 // The error over bound of every judged element as a picture: one panel a head, queries downwards,
-// columns of out to the right and the LSE as a strip beside them. Plain SVG, no script.
+// columns of out to the right and the LSE as a strip beside them; gradients in panels of their own,
+// those of dk and dv with keys downwards. Plain SVG, no script.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "oracle/diagnose/error_field.hpp"
+#include "oracle/diagnose/gradient_field.hpp"
 
 namespace ringproof::oracle {
 
@@ -33,8 +34,10 @@ struct HeatMap {
 
 /// Panels of many queries or columns show the worst of several elements in one cell.
 HeatMap heat_map(const ErrorField&);
+HeatMap heat_map(const GradientField&);
 
 /// The text of an SVG file with all panels, a title and a legend.
-std::string heat_map_svg(const ErrorField&, const std::string& title);
+std::string heat_map_svg(const ErrorField&, const std::vector<GradientField>&,
+                         const std::string& title);
 
 }  // namespace ringproof::oracle

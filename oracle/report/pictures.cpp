@@ -75,9 +75,8 @@ std::int64_t cell_size(const HeatPanel& panel) {
   return std::clamp<std::int64_t>(288 / std::max(panel.width, panel.height), 2, 12);
 }
 
-std::string heat_figure(const ErrorField& field) {
-  const HeatMap map = heat_map(field);
-  std::string panels, legend;
+std::string panels_of(const HeatMap& map) {
+  std::string panels;
   for (const HeatPanel& panel : map.panels) {
     if (panel.width == 0) continue;
     panels += fmt::format(
@@ -86,23 +85,45 @@ std::string heat_figure(const ErrorField& field) {
         panel.name, panel.width, panel.height, panel.width * cell_size(panel),
         panel.height * cell_size(panel), panel.paths);
   }
+  return panels;
+}
+
+std::string heat_figure(const HeatMap& map, std::string_view title, const std::string& words) {
+  const std::string panels = panels_of(map);
   if (panels.empty()) return "";
-  for (const HeatLevel& level : kHeatLevels) {
-    legend += fmt::format("<li><i class=\"{}\"></i>{}</li>", level.name, level.words);
-  }
   return fmt::format(
-      "<figure class=\"heat\"><figcaption><b>where</b> error over bound: queries down, columns of "
-      "out right, lse as a strip at the right edge{}{}</figcaption><div class=\"panels\">{}</div>"
-      "<ul class=\"legend\">{}</ul></figure>\n",
-      field.sampled ? "; a sample of the rows" : "",
-      map.cut ? fmt::format("; the first {} heads", map.panels.size()) : "", panels, legend);
+      "<figure class=\"heat\"><figcaption><b>{}</b> error over bound: {}{}</figcaption>"
+      "<div class=\"panels\">{}</div></figure>\n",
+      title, words, map.cut ? fmt::format("; the first {} heads", map.panels.size()) : "", panels);
+}
+
+/// Once for all maps.
+std::string legend() {
+  std::string levels;
+  for (const HeatLevel& level : kHeatLevels) {
+    levels += fmt::format("<li><i class=\"{}\"></i>{}</li>", level.name, level.words);
+  }
+  return fmt::format("<ul class=\"legend\">{}</ul>\n", levels);
+}
+
+std::string gradient_figures(const GradientField& field) {
+  const std::string_view kind = name(field.kind);
+  return histogram_figure(kind, field.elements) +
+         heat_figure(heat_map(field), fmt::format("where, {}", kind),
+                     fmt::format("{} down, columns right",
+                                 field.kind == AnswerKind::dq ? "queries" : "keys"));
 }
 
 }  // namespace
 
-std::string pictures(const ErrorField& field) {
-  return histogram_figure("out", field.out) + histogram_figure("lse", field.lse) +
-         heat_figure(field);
+std::string pictures(const ErrorField& field, const std::vector<GradientField>& gradients) {
+  std::string html = histogram_figure("out", field.out) + histogram_figure("lse", field.lse);
+  html += heat_figure(heat_map(field), "where",
+                      fmt::format("queries down, columns of out right, lse as a strip at the right "
+                                  "edge{}",
+                                  field.sampled ? "; a sample of the rows" : ""));
+  for (const GradientField& one : gradients) html += gradient_figures(one);
+  return html.empty() ? html : html + legend();
 }
 
 }  // namespace ringproof::oracle

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "oracle/diagnose/error_field.hpp"
+#include "oracle/diagnose/gradient_field.hpp"
 
 namespace ringproof::oracle {
 
-/// HTML with inline SVG, coloured by the classes of html_style.css; empty if nothing of out or lse
-/// was judged.
-std::string pictures(const ErrorField&);
+/// HTML with inline SVG, coloured by the classes of html_style.css; empty if nothing was judged.
+std::string pictures(const ErrorField&, const std::vector<GradientField>&);
 
 }  // namespace ringproof::oracle

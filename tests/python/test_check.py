@@ -169,6 +169,19 @@ def test_the_picture_is_svg_and_a_notebook_shows_it(case):
     assert "<svg" in shown and "PASS" in shown and "<script" not in shown
 
 
+def test_gradients_are_drawn_too():
+    q, k, v = tensors()
+    out, _ = attention(q, k, v)
+    dout = numpy.random.default_rng(2).standard_normal(out.shape).astype(numpy.float32)
+    _, _, dv = gradients(q, k, v, dout)
+    given = {"q": q, "k": k, "v": v, "dout": dout, "out": out, "contract": "fp32"}
+    right, wrong = ringproof.check(**given, dv=dv), ringproof.check(**given, dv=2 * dv)
+    assert (right.verdict, wrong.verdict) == ("PASS", "FAIL")
+    assert ">dv: b 0, h 0</text>" in right._repr_html_()
+    assert 'class="r' not in right.heat_map() and 'class="r' in wrong.heat_map()
+    assert "where, dv" in wrong.to_html()
+
+
 def test_other_threads_run_while_the_judge_works():
     q, k, v = tensors(heads=1, kv_heads=1, queries=96, keys=96, dim=32)
     out, _ = attention(q, k, v)

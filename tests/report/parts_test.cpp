@@ -6,6 +6,7 @@
 #include "oracle/report/error_spread.hpp"
 #include "oracle/report/heat_map.hpp"
 #include "oracle/report/markup.hpp"
+#include "oracle/report/pictures.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace ringproof::oracle;
@@ -66,4 +67,24 @@ TEST_CASE("a heat map shows the worst of the elements in a cell, and the LSE apa
   CHECK(panel.paths.find("<path class=\"n\" d=\"M97 1h1v1h-1z\"/>") != std::string::npos);
   CHECK(panel.paths.find("<path class=\"a0\" d=\"M0 0h96v1h-96zM0 1h95v1h-95z\"/>") !=
         std::string::npos);
+}
+
+TEST_CASE("gradients have panels of their own: keys downwards, no strip, each named in the file") {
+  ErrorField nothing;
+  GradientField field{.kind = AnswerKind::dk, .columns = 2};
+  for (std::int64_t j = 0; j < 3; ++j) field.rows.push_back({1, 0, j});
+  field.elements.assign(6, element(0.5F, false));
+  field.elements[4] = element(2000, true);
+  const HeatMap map = heat_map(field);
+  REQUIRE(map.panels.size() == 1);
+  CHECK(map.panels.front().width == 2);
+  CHECK(map.panels.front().height == 3);
+  CHECK(map.panels.front().paths.find("<path class=\"r3\" d=\"M0 2h1v1h-1z\"/>") !=
+        std::string::npos);
+  const std::string file = heat_map_svg(nothing, {field}, "t");
+  CHECK(file.find(">dk: b 1, h 0</text>") != std::string::npos);
+  const std::string page = pictures(nothing, {field});
+  CHECK(page.find("<b>where, dk</b> error over bound: keys down") != std::string::npos);
+  CHECK(page.find("<b>dk</b> error over bound of 6 elements") != std::string::npos);
+  CHECK(pictures(nothing, {}).empty());
 }

@@ -87,7 +87,7 @@ class Report:
         return self._judgement.explanation_text()
 
     def heat_map(self) -> str:
-        """Error over bound of every judged element of out and lse, as the text of an SVG file."""
+        """Error over bound of every judged element, gradients too, as the text of an SVG file."""
         return self._judgement.heat_map()
 
     def to_html(self) -> str:
