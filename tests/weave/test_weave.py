@@ -192,7 +192,8 @@ class WeaveCase(unittest.TestCase):
 
     def test_a_number_of_a_page_that_nothing_holds(self):
         self.assertEqual(self.number_of_a_page("There are 420 pairs.", {}),
-                         ["420 stands in no woven block of the page"])
+                         ["420 stands in no woven block of the page, and is no constant of "
+                          "tests/weave/numbers.json"])
 
     def test_a_constant_of_the_code(self):
         self.edit("reference/step.hpp", "rank + 1", "rank + 420")
