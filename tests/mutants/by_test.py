@@ -172,9 +172,10 @@ class Workshop:
                 continue
             rest = [files.get(word, word) for word in words if word not in made]
             files[option(words, "-o")] = folder / pathlib.Path(option(words, "-o")).name
-            rest.insert(1, f"-Wl,-rpath,{folder}")  # found before the build folder's library
-            at = rest.index("-o")
-            rest[at:at + 2] = ["-o", files[option(words, "-o")], *mine]
+            option(rest, "-o", files[option(words, "-o")])
+            # In front of all others, so that of what a header defines the edited copy is taken;
+            # and a library in the folder is found before the one in the build folder.
+            rest[1:1] = [f"-Wl,-rpath,{folder}", *mine]
             done = self.run(rest)
             if done.returncode:
                 return None, done.stderr
