@@ -29,6 +29,7 @@ LINK = re.compile(r'(<(?:a|img)\b[^>]*?\b(?:href|src)=")([^"]*)(")')
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>', re.S)
 TITLE = re.compile(r"<h1[^>]*>(.*?)</h1>", re.S)
 FOLDERS = "reference|mpi|cuda|oracle|tests|docs|tutorials"
+FIGURE = re.compile(r'<p>(<img\b[^>]*?src="[^"]*\.svg"[^>]*>)\s*</p>', re.S)
 PATH = re.compile(rf"(?<!>)<code>((?:{FOLDERS})/[\w./-]*)</code>")
 COPIED = {".html", ".svg", ".png", ".jpg", ".css", ".pdf"}
 MOST_SOURCE_BYTES = 300_000
@@ -160,6 +161,7 @@ class Site:
             self.complaints.append(f"{path}: {' '.join(done.stderr.split())}")
         body = PATH.sub(lambda m: self.path_link(m, up), done.stdout)
         body = LINK.sub(lambda m: m[1] + self.target(m[2], path) + m[3], body)
+        body = FIGURE.sub(r'<div class="figure">\1</div>', body)  # may scroll by itself
         body = body.replace("<table>", '<div class="wide"><table>').replace("</table>",
                                                                          "</table></div>")
         headings = HEADING.findall(body)
