@@ -67,6 +67,19 @@ constexpr bool may_see(const PositionRules& rules, const Segment& queries, const
 /// Rows of one rank in one batch, in a few segments of consecutive rows each.
 using Segments = std::vector<Segment>;
 
+/// All rows of some segments as one.
+inline Segment hull(const Segments& segments) {
+  Segment all;
+  for (const Segment& one : segments) {
+    if (one.empty()) continue;
+    all.position_low = std::min(all.position_low, one.position_low);
+    all.position_high = std::max(all.position_high, one.position_high);
+    all.document_low = std::min(all.document_low, one.document_low);
+    all.document_high = std::max(all.document_high, one.document_high);
+  }
+  return all;
+}
+
 /// Rows that follow each other in a rank's order, cut at most this often.
 constexpr Index kSegments = 16;
 
@@ -110,6 +123,7 @@ class Journeys {
         }
       }
     }
+    for (Index block = 0; block < ranks; ++block) wanted_.push_back(span_of(block));
   }
 
   Index ranks() const { return ranks_; }
@@ -128,15 +142,7 @@ class Journeys {
     Index first, last;
     bool nobody() const { return last < first; }
   };
-  Span wanted(Index block) const {
-    Span span{ranks_, -1};
-    for (Index step = 0; step < ranks_; ++step) {
-      if (!meets(holder(block, step), block)) continue;
-      span.first = std::min(span.first, step);
-      span.last = step;
-    }
-    return span;
-  }
+  Span wanted(Index block) const { return wanted_[block]; }
 
   /// Does the block move on after a step?
   bool block_moves(Index block, Index step) const { return step < wanted(block).last; }
@@ -152,16 +158,30 @@ class Journeys {
   }
 
  private:
+  /// What all rows together cannot see, no part can. Late queries first: under a causal mask they
+  /// see most.
   static bool any_pair(const PositionRules& rules, const Segments& queries, const Segments& keys) {
-    return std::any_of(queries.begin(), queries.end(), [&](const Segment& q) {
+    if (!may_see(rules, hull(queries), hull(keys))) return false;
+    return std::any_of(queries.rbegin(), queries.rend(), [&](const Segment& q) {
       return std::any_of(keys.begin(), keys.end(),
                          [&](const Segment& k) { return may_see(rules, q, k); });
     });
   }
 
+  Span span_of(Index block) const {
+    Span span{ranks_, -1};
+    for (Index step = 0; step < ranks_; ++step) {
+      if (!meets(holder(block, step), block)) continue;
+      span.first = std::min(span.first, step);
+      span.last = step;
+    }
+    return span;
+  }
+
   Index ranks_;
   Direction direction_;
   std::vector<std::uint8_t> meets_;  // [P ranks, P blocks]
+  std::vector<Span> wanted_;         // [P blocks]
 };
 
 }  // namespace ringproof::mpi

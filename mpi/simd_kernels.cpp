@@ -22,29 +22,48 @@ void Multiply(const Product& product, Into into, const float* alpha) {
   if (into == Into::rescale) multiply_into<Into::rescale>(product, alpha);
 }
 
+constexpr int kAtOnce = 3;  // vectors of a row: a divisor of 48 lanes by any power of two
+
 /// New maxima, the factors alpha of the old sums, and the weights in place of the scores; their
 /// block sum starts at zero.
 void WeighTile(const TileState& state, float* x, Index keys, float factor, float* alpha) {
   const Floats d;
   const Vec c = hn::Set(d, factor), none = hn::Set(d, -std::numeric_limits<float>::infinity());
-  for (Index lane = 0; lane < kQueries; lane += kLanes) {
-    const Vec old = hn::Load(d, state.m + lane);
-    Vec m = old;
-    for (Index j = 0; j < keys; ++j) m = hn::Max(m, hn::Load(d, x + j * kQueries + lane));
-    // Nothing seen yet: any finite shift will do, every weight is 2^(-infinity) = 0.
-    const Vec safe = hn::IfThenZeroElse(hn::Eq(m, none), m);
-    const Vec shift = hn::Mul(safe, c);
-    Vec l = hn::Zero(d);
-    for (Index j = 0; j < keys; ++j) {
-      float* place = x + j * kQueries + lane;
-      const Vec weight = exp2_of(exponent_of(hn::Load(d, place), safe, c, shift));
-      hn::Store(weight, d, place);
-      l = hn::Add(l, weight);
+  for (Index lane = 0; lane < kQueries; lane += kAtOnce * kLanes) {
+    Vec old[kAtOnce], m[kAtOnce], safe[kAtOnce], shift[kAtOnce], l[kAtOnce], a[kAtOnce];
+    for (int n = 0; n < kAtOnce; ++n) {
+      m[n] = old[n] = hn::Load(d, state.m + lane + n * kLanes);
     }
-    const Vec a = exp2_of(hn::Mul(hn::Sub(old, safe), c));
-    hn::Store(a, d, alpha + lane);
-    hn::Store(hn::MulAdd(a, hn::Load(d, state.l + lane), l), d, state.l + lane);
-    hn::Store(m, d, state.m + lane);
+    for (Index j = 0; j < keys; ++j) {
+      const float* row = x + j * kQueries + lane;
+      for (int n = 0; n < kAtOnce; ++n) m[n] = hn::Max(m[n], hn::Load(d, row + n * kLanes));
+    }
+    for (int n = 0; n < kAtOnce; ++n) {
+      // Nothing seen yet: any finite shift will do, every weight is 2^(-infinity) = 0.
+      safe[n] = hn::IfThenZeroElse(hn::Eq(m[n], none), m[n]);
+      shift[n] = hn::Mul(safe[n], c);
+      l[n] = hn::Zero(d);
+      a[n] = hn::Mul(hn::Sub(old[n], safe[n]), c);
+    }
+    for (Index j = 0; j < keys; ++j) {
+      float* row = x + j * kQueries + lane;
+      Vec weight[kAtOnce];
+      for (int n = 0; n < kAtOnce; ++n) {
+        weight[n] = exponent_of(hn::Load(d, row + n * kLanes), safe[n], c, shift[n]);
+      }
+      exp2_of(weight);
+      for (int n = 0; n < kAtOnce; ++n) {
+        hn::Store(weight[n], d, row + n * kLanes);
+        l[n] = hn::Add(l[n], weight[n]);
+      }
+    }
+    exp2_of(a);
+    for (int n = 0; n < kAtOnce; ++n) {
+      const Index place = lane + n * kLanes;
+      hn::Store(a[n], d, alpha + place);
+      hn::Store(hn::MulAdd(a[n], hn::Load(d, state.l + place), l[n]), d, state.l + place);
+      hn::Store(m[n], d, state.m + place);
+    }
   }
 }
 
@@ -65,10 +84,15 @@ void ProbabilitiesTile(float* x, Index keys, float factor, const float* shift) {
   const Floats d;
   const Vec c = hn::Set(d, factor);
   for (Index j = 0; j < keys; ++j) {
-    for (Index lane = 0; lane < kQueries; lane += kLanes) {
-      float* place = x + j * kQueries + lane;
-      const Vec power = hn::MulSub(hn::Load(d, place), c, hn::Load(d, shift + lane));
-      hn::Store(exp2_of(power), d, place);
+    for (Index lane = 0; lane < kQueries; lane += kAtOnce * kLanes) {
+      float* row = x + j * kQueries + lane;
+      Vec power[kAtOnce];
+      for (int n = 0; n < kAtOnce; ++n) {
+        power[n] =
+            hn::MulSub(hn::Load(d, row + n * kLanes), c, hn::Load(d, shift + lane + n * kLanes));
+      }
+      exp2_of(power);
+      for (int n = 0; n < kAtOnce; ++n) hn::Store(power[n], d, row + n * kLanes);
     }
   }
 }

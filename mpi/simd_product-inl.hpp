@@ -80,23 +80,36 @@ void multiply_into(const Product& p, const float* alpha) {
   if (row < p.rows) pass_columns<1, kInto>(p, alpha, row);
 }
 
-/// 2^x for x <= 1, relative error below 2^-23.2 (1.7 roundings); exactly 1 at 0; 0 where the result
-/// would not be a normal number, and for minus infinity. 2^x = 2^n 2^f with |f| <= 1/2; the
-/// polynomial is the one of degree 6 through 1 with the smallest relative error, 2^-28.9.
-HWY_INLINE Vec exp2_of(Vec x) {
+/// 2^x of N vectors, for x <= 1: relative error below 2^-23.2 (1.7 roundings); exactly 1 at 0; 0
+/// where the result would not be a normal number, and for minus infinity. 2^x = 2^n 2^f with
+/// |f| <= 1/2; the polynomial is the one of degree 6 through 1 with the smallest relative error,
+/// 2^-28.9. Several vectors at once, step by step, because one alone would wait for its own results.
+template <int N>
+HWY_INLINE void exp2_of(Vec (&x)[N]) {
+  constexpr float kCoefficients[] = {0x1.41fbbcp-13f,
+                                     0x1.5f3e52p-10f,
+                                     0x1.3b2d4cp-7f,
+                                     0x1.c6aee8p-5f,
+                                     0x1.ebfbdcp-3f,
+                                     0x1.62e430p-1f,
+                                     1.0f};
   const Floats d;
   const hn::RebindToSigned<Floats> di;
-  const Vec n = hn::Round(x), f = hn::Sub(x, n);
-  Vec p = hn::Set(d, 0x1.41fbbcp-13f);
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.5f3e52p-10f));
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.3b2d4cp-7f));
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.c6aee8p-5f));
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.ebfbdcp-3f));
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.62e430p-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, n));
-  const Vec result = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0f)), result);
+  // Adding 3 * 2^22 rounds to the nearest integer, which then stands in the sum's last bits.
+  const Vec large = hn::Set(d, 0x1.8p23f), least = hn::Set(d, -126.0f);
+  Vec shifted[N], f[N], p[N];
+  for (int n = 0; n < N; ++n) shifted[n] = hn::Add(x[n], large);
+  for (int n = 0; n < N; ++n) f[n] = hn::Sub(x[n], hn::Sub(shifted[n], large));
+  for (int n = 0; n < N; ++n) p[n] = hn::Set(d, kCoefficients[0]);
+  for (int step = 1; step < 7; ++step) {
+    const Vec coefficient = hn::Set(d, kCoefficients[step]);
+    for (int n = 0; n < N; ++n) p[n] = hn::MulAdd(p[n], f[n], coefficient);
+  }
+  for (int n = 0; n < N; ++n) {
+    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted[n]));
+    const Vec result = hn::BitCast(d, hn::Add(hn::BitCast(di, p[n]), exponent));
+    x[n] = hn::IfThenZeroElse(hn::Lt(x[n], least), result);
+  }
 }
 
 /// factor * x - shift, fused where the machine can; elsewhere the difference is taken first: a

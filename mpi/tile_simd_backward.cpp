@@ -142,31 +142,50 @@ void SimdTile::gradient_pair_by_pair(const Pair& pair, Scratch& scratch) {
   }
 }
 
+/// One tile of keys against all queries that read its head. dq of a tile of queries is a sum over
+/// tiles of keys in their order, so this follows whoever has the tile of keys `before`: the sums
+/// are the same for any number of threads. Both count the tiles of queries they are through with.
+void SimdTile::gradient_of_keys(const KeyTask& task, const std::atomic<Index>* before,
+                                std::atomic<Index>& done, Scratch& scratch) {
+  const Index group = p().heads / p().kv_heads, first_head = task.kv % p().kv_heads * group;
+  std::fill_n(scratch.dk.data(), task.keys->count * padded_D_, 0.0f);
+  std::fill_n(scratch.dv.data(), task.keys->count * padded_Dv_, 0.0f);
+  Index through = 0;
+  for (Index h = first_head; h < first_head + group; ++h) {
+    for (Index n = 0; n < tiles_per_head(); ++n) {
+      for (Index ahead = 0; before != nullptr && (ahead = before->load()) <= through;) {
+        before->wait(ahead);  // also where nothing is seen: whoever comes next counts on it
+      }
+      const Pair pair = pair_of({task.kv / p().kv_heads, h}, n, *task.keys, task.origin);
+      if (pair.coverage != Coverage::nothing) gradient_of_pair(pair, scratch);
+      done.store(++through);
+      done.notify_one();
+    }
+  }
+}
+
 void SimdTile::gradient(Index origin, Bytes block, std::span<float> part) {
   const Index m = row_count(mine_.keys, origin), D = p().head_dim, Dv = p().value_dim;
-  const Index kv_heads = p().batches * p().kv_heads, group = p().heads / p().kv_heads;
+  const Index kv_heads = p().batches * p().kv_heads;
   float* values = part.data() + kv_heads * m * D;
-  // Threads share the rows of a bias that repeats over heads.
-  for_all(kv_heads, p().bias ? 1 : threads_, [&](Index kv, int thread) {
+  std::vector<std::vector<RowTile>> key_tiles_of;  // [B]
+  for (Index b = 0; b < p().batches; ++b) key_tiles_of.push_back(key_tiles(b, origin));
+  const auto tiles = static_cast<Index>(key_tiles_of.front().size());
+  std::vector<std::atomic<Index>> done(static_cast<std::size_t>(kv_heads * tiles));
+  // Threads share the elements of a bias that repeats over heads.
+  for_all(kv_heads * tiles, p().bias ? 1 : threads_, [&](Index number, int thread) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
-    const Index b = kv / p().kv_heads, first_head = kv % p().kv_heads * group;
-    for (const RowTile& keys : key_tiles(b, origin)) {
-      read_keys(block, origin, kv, keys, scratch);
-      std::fill_n(scratch.dk.data(), keys.count * padded_D_, 0.0f);
-      std::fill_n(scratch.dv.data(), keys.count * padded_Dv_, 0.0f);
-      for (Index h = first_head; h < first_head + group; ++h) {
-        for (Index n = 0; n < tiles_per_head(); ++n) {
-          const Pair pair = pair_of({b, h}, n, keys, origin);
-          if (pair.coverage != Coverage::nothing) gradient_of_pair(pair, scratch);
-        }
+    const Index kv = number / tiles;
+    const RowTile& keys = key_tiles_of[kv / p().kv_heads][number % tiles];
+    read_keys(block, origin, kv, keys, scratch);
+    gradient_of_keys({kv, origin, &keys}, number % tiles > 0 ? &done[number - 1] : nullptr,
+                     done[number], scratch);
+    for (Index j = 0; j < keys.count; ++j) {
+      const Index row = kv * m + keys.first + j;
+      for (Index d = 0; d < D; ++d) {
+        part[row * D + d] = p().scale * scratch.dk.data()[j * padded_D_ + d];
       }
-      for (Index j = 0; j < keys.count; ++j) {
-        const Index row = kv * m + keys.first + j;
-        for (Index d = 0; d < D; ++d) {
-          part[row * D + d] = p().scale * scratch.dk.data()[j * padded_D_ + d];
-        }
-        std::copy_n(scratch.dv.data() + j * padded_Dv_, Dv, values + row * Dv);
-      }
+      std::copy_n(scratch.dv.data() + j * padded_Dv_, Dv, values + row * Dv);
     }
   });
 }

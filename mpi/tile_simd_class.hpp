@@ -1,6 +1,8 @@
 // The class behind tile_simd.hpp; only its two source files include this.
 #pragma once
 
+#include <atomic>
+
 #include "mpi/simd_data.hpp"
 #include "mpi/tile_simd.hpp"
 
@@ -47,6 +49,12 @@ class SimdTile final : public Tile<float> {
     Coverage coverage;
   };
 
+  /// A tile of keys of one KV head, counted through all batches.
+  struct KeyTask {
+    Index kv, origin;
+    const RowTile* keys;
+  };
+
   Index tiles_per_head() const { return static_cast<Index>(query_tiles_[0].size()); }
   Index tile_number(const Head& head, Index n) const {
     return (head.b * p().heads + head.h) * tiles_per_head() + n;
@@ -60,6 +68,8 @@ class SimdTile final : public Tile<float> {
   Index hide(const Pair& pair, float* x) const;
   Index hide_by_position(const Pair& pair, float* x) const;
   void pass_score(const Pair& pair, float* dP, const float* dot_products);
+  void gradient_of_keys(const KeyTask& task, const std::atomic<Index>* before,
+                        std::atomic<Index>& done, Scratch& scratch);
   void gradient_of_pair(const Pair& pair, Scratch& scratch);
   void gradient_pair_by_pair(const Pair& pair, Scratch& scratch);
 
