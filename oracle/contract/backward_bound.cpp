@@ -132,6 +132,37 @@ void inflate(RowGradientBound& bound, const RowTruth& truth) {
   close(bound.dsink);
 }
 
+void clear(RowMagnitudes& magnitudes, std::int64_t keys) {
+  magnitudes.after_query = magnitudes.delta_norm = magnitudes.delta_drift = 0;
+  for (auto* array : {&magnitudes.score_gradient, &magnitudes.probability, &magnitudes.weight}) {
+    array->assign(static_cast<std::size_t>(keys), 0.0);
+  }
+}
+
+/// The coefficients of (41).
+void fill_magnitudes(const BackwardHead& head, const RowTruth& truth, const RowGradients& gradients,
+                     const GradientBudget& budget, BackwardScratch& s, RowMagnitudes& out) {
+  const Contract& c = *s.row.contract;
+  const RowKeys& keys = s.row.keys;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(keys.visible); ++k) {
+    const auto j = static_cast<std::size_t>(keys.index[k]);
+    out.score_gradient[j] = s.keys.query_magnitude[k];
+    out.probability[j] = s.exact.p[k] + s.keys.grown[k] + s.used.lost_ds[k];
+    out.weight[j] = out.probability[j] * (s.keys.f[k] + s.keys.f_error[k]);
+  }
+  out.after_query = std::expm1(budget.after_query);
+  if (isolated(c)) return;
+  for (std::size_t f = 0; f < s.form_count; ++f) {
+    s.classes.find(keys, s.forms[f].budget.all.more, truth.max_score);
+    take_larger(out.delta_norm, delta_cast_norm(s.row, s.forms[f], head.range, s.classes, s.keys,
+                                                gradients, s.out.data(), s.delta));
+  }
+  for (std::size_t k = 0; k < static_cast<std::size_t>(keys.visible); ++k) {
+    const double weight = std::exp(keys.score[k] - truth.max_score);
+    out.delta_drift += s.exact.p[k] * s.keys.dp[k] * cast_error(weight, c.p.u);
+  }
+}
+
 }  // namespace
 
 BackwardHead::BackwardHead(const Problem& problem, const double* k, std::int64_t k_stride,
@@ -158,7 +189,7 @@ BackwardHead::BackwardHead(const Problem& problem, const double* k, std::int64_t
 void bound_row_backward(const Contract& contract, const Problem& problem, const GivenForward& given,
                         const BackwardHead& head, const RowTruth& truth,
                         const RowGradients& gradients, RowGradientBound& bound,
-                        GradientBoundSums* sums) {
+                        GradientBoundSums* sums, RowMagnitudes* magnitudes) {
   thread_local BackwardScratch scratch;
   BackwardScratch& s = scratch;
   bound.not_applicable =
@@ -166,6 +197,7 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
   bound.dq.assign(static_cast<std::size_t>(problem.head_dim), 0.0);
   bound.dbias.assign(problem.bias ? static_cast<std::size_t>(truth.keys.size()) : 0, 0.0);
   bound.dsink = 0;
+  if (magnitudes != nullptr) clear(*magnitudes, truth.keys.size());
   if (!bound.not_applicable.empty() || truth.empty()) return;
 
   s.form_count = row_forms(contract, problem, truth, s.row, s.forms);
@@ -210,6 +242,7 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
   if (truth.has_sink) bound.dsink = bound_sink(contract, problem, budget, s, gradients);
   if (problem.bias) bound_bias(contract, problem, budget, s, bound);
   inflate(bound, truth);
+  if (magnitudes != nullptr) fill_magnitudes(head, truth, gradients, budget, s, *magnitudes);
   if (sums != nullptr) {
     sums->add({truth.keys.first, s.row.keys.visible, s.row.keys.index.data(),
                s.keys.of_query.data(), s.keys.of_upstream.data(), s.keys.query_magnitude.data(),

@@ -47,6 +47,18 @@ struct RowGradientBound {
   double dsink = 0;           // this row's addend of (33)
 };
 
+/// How large the numbers of one row may be when a kernel of the contract rounds them, and what
+/// rounding the exact ones would do: the coefficients of (41). [keys] each, 0 at invisible keys.
+struct RowMagnitudes {
+  std::vector<double> score_gradient;  // |dS| before its cast
+  std::vector<double> probability;     // P before its cast
+  std::vector<double> weight;          // P f, which D is multiplied by
+  double after_query = 0;              // expm1(A_q)
+  // What the casts of P and the roundings of out may do to D, as a norm, and what the casts of the
+  // exact weights do. 0 in isolated mode.
+  double delta_norm = 0, delta_drift = 0;
+};
+
 /// Bounds of dk and dv of one KV head, as sums over the rows added so far.
 class GradientBoundSums {
  public:
@@ -92,10 +104,11 @@ class GradientBoundSums {
 };
 
 /// Bounds of one row's gradients, joined to `sums` unless null. `given`: isolated mode (34). An
-/// empty row has bounds 0. Thread-safe, if no two threads share `sums`; no allocation once a thread
+/// empty row has bounds 0. `magnitudes` are filled unless null; zeros where nothing is bounded. Thread-safe, if no two threads share `sums`; no allocation once a thread
 /// has seen its longest row.
 void bound_row_backward(const Contract&, const Problem&, const GivenForward& given,
                         const BackwardHead&, const RowTruth&, const RowGradients&,
-                        RowGradientBound& bound, GradientBoundSums* sums);
+                        RowGradientBound& bound, GradientBoundSums* sums,
+                        RowMagnitudes* magnitudes = nullptr);
 
 }  // namespace ringproof::oracle

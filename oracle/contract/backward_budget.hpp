@@ -16,6 +16,7 @@ struct BackwardScratch {
   Probabilities used, other;
   GradientKeys keys;
   DeltaScratch delta;
+  CastClasses classes;
   std::vector<double> out;                           // [Dv]
   std::vector<double> signed_sum, weighted, extent;  // [D] sums over the keys
 };

@@ -63,6 +63,16 @@ double rest(const RowBudget& row, const ExactProbabilities& exact, const Probabi
   return std::exp(sum_budget(row)) * (sum + underflows * row.contract->backward.D_eta);
 }
 
+/// What (26) needs for g = dO: the virtual column is dP.
+FunctionalSums sums_of_products(const RowBudget& row, const FormSums& form,
+                                const ColumnRange& range, const GradientKeys& keys,
+                                const RowGradients& gradients, const double* out, DeltaScratch& s) {
+  s.column.y.assign(keys.dp.begin(), keys.dp.begin() + row.keys.visible);
+  s.column.abs_y.assign(keys.abs_dp.begin(), keys.abs_dp.begin() + row.keys.visible);
+  const auto columns = static_cast<std::int64_t>(gradients.dout.size());
+  return functional_sums(row, form, range, s.column, gradients.dout.data(), out, columns);
+}
+
 }  // namespace
 
 double delta_error_from_out(const RowBudget& row, const FormSums& form, const ColumnRange& range,
@@ -72,16 +82,38 @@ double delta_error_from_out(const RowBudget& row, const FormSums& form, const Co
   if (row.keys.visible == 0) {  // an output of zeros
     return dot_underflow(c, gradients, out, dot_budget(c, gradients));
   }
-  s.column.y.assign(keys.dp.begin(), keys.dp.begin() + row.keys.visible);
-  s.column.abs_y.assign(keys.abs_dp.begin(), keys.abs_dp.begin() + row.keys.visible);
-  const auto columns = static_cast<std::int64_t>(gradients.dout.size());
-  const FunctionalSums sums =
-      functional_sums(row, form, range, s.column, gradients.dout.data(), out, columns);
+  const FunctionalSums sums = sums_of_products(row, form, range, keys, gradients, out, s);
   const OutputRounding stored = output_rounding(c.out);
   const double dot = dot_budget(c, gradients);
   const double error = functional_bound(
       row, form, sums, {.budget = hat(stored.u) + dot, .underflow = std::exp(dot) * stored.eta});
   return error + dot_underflow(c, gradients, out, dot);
+}
+
+double delta_cast_norm(const RowBudget& row, const FormSums& form, const ColumnRange& range,
+                       const CastClasses& classes, const GradientKeys& keys,
+                       const RowGradients& gradients, const double* out, DeltaScratch& s) {
+  if (row.keys.visible == 0) return 0;
+  const Contract& c = *row.contract;
+  const FunctionalSums sums = sums_of_products(row, form, range, keys, gradients, out, s);
+  double of_out = 0, of_upstream = 0;
+  for (std::size_t n = 0; n < gradients.dout.size(); ++n) {
+    of_out += std::pow(gradients.dout[n] * out[n], 2);
+    of_upstream += std::pow(gradients.dout[n], 2);
+  }
+  // The numbers that are rounded are not the exact ones: |o^| sums up to S_O, and a norm is at most
+  // a sum.
+  const OutputRounding stored = output_rounding(c.out);
+  const double computed = functional_magnitude(row, form, sums) - sums.magnitude;
+  const double roundings = stored.u * (std::sqrt(of_out) + std::max(computed, 0.0)) +
+                           stored.eta * std::sqrt(of_upstream);
+  const double growth = std::exp(form.budget.division) / form.denominator;
+  const double of_columns = std::expm1(form.budget.numerator_max);
+  const double casts = classes.variance([&](std::size_t j) {
+    return form.weights.cast[j] * growth * (std::fabs(keys.dp[j]) + of_columns * keys.abs_dp[j]);
+  });
+  return std::exp(dot_budget(c, gradients) + hat(c.softmax.u)) *
+         std::sqrt(casts + roundings * roundings);
 }
 
 double delta_error_from_given(const RowBudget& row, const RowGradients& gradients,

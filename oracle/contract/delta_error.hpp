@@ -2,6 +2,7 @@
 // before its own rounding: (27), (27a), (34) of docs/contract.md.
 #pragma once
 
+#include "oracle/contract/cast_classes.hpp"
 #include "oracle/contract/gradient_loops.hpp"
 
 namespace ringproof::oracle {
@@ -17,6 +18,11 @@ struct DeltaScratch {
 double delta_error_from_out(const RowBudget&, const FormSums&, const ColumnRange& range,
                             const GradientKeys&, const RowGradients&, const double* out,
                             DeltaScratch&);  // out [Dv]
+/// Root of the sum of squares of what the casts of P and the roundings of out may each do to that
+/// D, casts of one class together: the listed roundings of (41).
+double delta_cast_norm(const RowBudget&, const FormSums&, const ColumnRange& range,
+                       const CastClasses&, const GradientKeys&, const RowGradients&,
+                       const double* out, DeltaScratch&);  // out [Dv]
 /// The same with an out that is an exact input. (34)
 double delta_error_from_given(const RowBudget&, const RowGradients&, const double* out);  // [Dv]
 

@@ -54,6 +54,28 @@ AfterDivision after_division(const RowBudget& row) {
   return {hat(rounding.u), rounding.eta};
 }
 
+/// What underflows of the sums may amount to in (26).
+struct LostInSums {
+  double of_values, of_denominator, of_columns;
+
+  LostInSums(const RowBudget& row, const MergeBudget& budget, const FunctionalSums& sums, double D)
+      : of_values(budget.value_underflow * sums.abs_sum / (row.W * D)),
+        of_denominator(budget.denominator_underflow / (row.W * D)),
+        of_columns(budget.value_underflow_constant / (row.W * D) + budget.partial_underflow / D) {}
+};
+
+/// S_O of (26). What the division and the output rounding act on holds the underflows as well.
+double computed_magnitude(const FormSums& form, const FunctionalSums& sums, const LeftOut& left,
+                          const LostInSums& lost, double magnitude) {
+  const KeyWeights& weights = form.weights;
+  const double extra = left.extra * (sums.largest + magnitude);
+  const double absolute =
+      sums.absolute + (weights.common_sum + weights.denominator_sum) * magnitude;
+  const double underflow = left.factor * (lost.of_values + lost.of_denominator * magnitude +
+                                          sums.weight * lost.of_columns);
+  return magnitude + (left.factor * absolute + extra) / left.denominator + underflow;
+}
+
 double functional_error(const RowBudget& row, const FormSums& form, const FunctionalSums& sums,
                         const LeftOut& left, double y, double magnitude,
                         const AfterDivision& after) {
@@ -64,17 +86,10 @@ double functional_error(const RowBudget& row, const FormSums& form, const Functi
   const double extra = left.extra * (sums.largest + magnitude);
   const double error = sums.error + weights.common_sum * std::fabs(y - sums.y) +
                        weights.denominator_sum * std::fabs(y);
-  const double absolute =
-      sums.absolute + (weights.common_sum + weights.denominator_sum) * magnitude;
-  const double of_values = budget.value_underflow * sums.abs_sum / (row.W * D);
-  const double of_denominator = budget.denominator_underflow / (row.W * D);
-  const double of_columns =
-      budget.value_underflow_constant / (row.W * D) + budget.partial_underflow / D;
-  // What the division and the output rounding act on holds the underflows as well.
-  const double lost =
-      left.factor * (of_values + of_denominator * magnitude + sums.weight * of_columns);
-  const double S_O = magnitude + (left.factor * absolute + extra) / D + lost;
-  const double U = of_values + of_denominator * std::fabs(y) + sums.weight * of_columns;
+  const LostInSums lost(row, budget, sums, D);
+  const double S_O = computed_magnitude(form, sums, left, lost, magnitude);
+  const double U =
+      lost.of_values + lost.of_denominator * std::fabs(y) + sums.weight * lost.of_columns;
   return (left.factor * error + extra) / D + std::expm1(budget.division + after.budget) * S_O +
          left.factor * (U + std::exp(after.budget) * sums.underflow) +
          sums.weight * after.underflow;
@@ -86,6 +101,15 @@ double functional_bound(const RowBudget& row, const FormSums& form, const Functi
                         const AfterDivision& after) {
   const LeftOut nothing{.denominator = form.denominator};
   return functional_error(row, form, sums, nothing, sums.y, sums.magnitude, after);
+}
+
+double functional_magnitude(const RowBudget& row, const FormSums& form,
+                            const FunctionalSums& sums) {
+  const double D = form.denominator;
+  if (!(D > 0)) return HUGE_VAL;
+  const LeftOut nothing{.denominator = D};
+  return computed_magnitude(form, sums, nothing, LostInSums(row, form.budget, sums, D),
+                            sums.magnitude);
 }
 
 double functional_bound(const RowBudget& row, const FormSums& form, const FunctionalSums& sums) {

@@ -32,6 +32,8 @@ struct AfterDivision {
 /// (26) with everything after the division.
 double functional_bound(const RowBudget&, const FormSums&, const FunctionalSums&,
                         const AfterDivision&);
+/// S_O of (26): sum |g out| for the outputs as computed, before they are rounded.
+double functional_magnitude(const RowBudget&, const FormSums&, const FunctionalSums&);
 /// (26), with the rounding of the output.
 double functional_bound(const RowBudget&, const FormSums&, const FunctionalSums&);
 

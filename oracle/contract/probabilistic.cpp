@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <numeric>
 
+#include "oracle/contract/cast_classes.hpp"
 #include "oracle/contract/probable_sums.hpp"
 #include "oracle/contract/theorems.hpp"
 
@@ -16,64 +15,6 @@ namespace {
 constexpr double kRefuted = 4;
 /// Covers the rounding of this evaluation, as in bound.cpp.
 constexpr double kInflation = 1 + 0x1p-30;
-
-/// RN(w) / w - 1 for the cast's significand.
-double cast_error(double w, double u) {
-  if (!(w > 0) || u == 0) return 0;
-  int exponent = 0;
-  const double fraction = std::frexp(w, &exponent);  // in [1/2, 1)
-  const double steps = 1 / u;                        // 2^digits
-  return std::nearbyint(fraction * steps) / steps / fraction - 1;
-}
-
-/// Keys whose weights may have the same significand share their cast's error: class[j]. (39)
-class CastClasses {
- public:
-  void find(const RowKeys& keys, double more, double max_score) {
-    const auto count = static_cast<std::size_t>(keys.visible);
-    phase_.resize(count);
-    order_.resize(count);
-    class_.resize(count);
-    for (std::size_t j = 0; j < count; ++j) {
-      const double octaves = (keys.score[j] - max_score) / std::numbers::ln2;
-      phase_[j] = octaves - std::floor(octaves);
-    }
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::sort(order_.begin(), order_.end(),
-              [&](std::size_t a, std::size_t b) { return phase_[a] < phase_[b]; });
-    const auto near = [&](std::size_t a, std::size_t b, double distance) {
-      return distance <= 2 * (keys.common[a] + keys.common[b] + 2 * more);
-    };
-    classes_ = 0;
-    for (std::size_t n = 0; n < count; ++n) {
-      const std::size_t j = order_[n];
-      if (n > 0 && !near(j, order_[n - 1], phase_[j] - phase_[order_[n - 1]])) ++classes_;
-      class_[j] = classes_;
-    }
-    if (count == 0) return;
-    ++classes_;
-    // Just below a power of two and just above it: the phases meet at their ends.
-    const std::size_t first = order_.front(), last = order_.back();
-    if (classes_ > 1 && near(first, last, phase_[first] + 1 - phase_[last])) {
-      for (std::size_t& one : class_) one = one == classes_ - 1 ? 0 : one;
-    }
-  }
-
-  /// Sum over the classes of the squared sum of |h_j|.
-  template <class Coefficient>
-  double variance(const Coefficient& h) {
-    sums_.assign(classes_, 0.0);
-    for (std::size_t j = 0; j < class_.size(); ++j) sums_[class_[j]] += std::fabs(h(j));
-    double total = 0;
-    for (const double sum : sums_) total += sum * sum;
-    return total;
-  }
-
- private:
-  std::vector<double> phase_, sums_;
-  std::vector<std::size_t> order_, class_;
-  std::size_t classes_ = 0;
-};
 
 struct Scratch {
   RowBudget row;
@@ -136,10 +77,29 @@ std::string no_probabilistic_level(const Contract& c) {
   return {};
 }
 
+std::string no_gradient_level(const Contract& c) {
+  const Contract::Backward& b = c.backward;
+  if (std::string reason = no_probabilistic_level(c); !reason.empty()) return reason;
+  if (c.p.u == 0 && b.ds_u == 0) return "neither P nor dS is cast";
+  const bool isolated = b.mode == BackwardMode::isolated;
+  if (!isolated && b.p_from != ProbabilityFrom::recompute) {
+    return "a P that is stored has the same casts in dS, D and dV";
+  }
+  if (b.ds_from_cast) return "dS may be formed from the cast P, whose casts are in D as well";
+  if (!isolated && b.D_from != DFrom::out) return "D may be a sum over products with P";
+  return {};
+}
+
 Contract without_casts(const Contract& contract) {
   Contract exact = contract;
   exact.p.u = 0;
   exact.out.dtype = DType::f64;
+  return exact;
+}
+
+Contract without_gradient_casts(const Contract& contract) {
+  Contract exact = without_casts(contract);
+  exact.backward.ds_u = 0;
   return exact;
 }
 

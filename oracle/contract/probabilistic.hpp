@@ -2,7 +2,8 @@
 // casts of P round as if at random. A violation is evidence under that model and never a proof, so
 // it makes a verdict SUSPECT; the deterministic bounds of bound.hpp stay what they are.
 // Listed roundings: the casts of P, the additions of sums that round to nearest (39a), and in the
-// aggregate test the roundings of the output. All others stay adversarial. Not modelled: gradients.
+// aggregate test the roundings of the output. All others stay adversarial. The coefficients of
+// gradients, (41), are RowMagnitudes of backward_bound.hpp.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,13 @@ double azuma_factor(double failure, double elements);
 /// Why the level says nothing about a contract; empty if it does.
 std::string no_probabilistic_level(const Contract&);
 
+/// Why it says nothing about the gradients of a contract; empty if it does.
+std::string no_gradient_level(const Contract&);
+
 /// The same contract with exact casts and an output that does not round: superscript 0.
 Contract without_casts(const Contract&);
+/// The same, of dS as well.
+Contract without_gradient_casts(const Contract&);
 
 struct ProbabilisticBound {
   std::vector<double> out;  // [Dv] e_prob of (39); at most e

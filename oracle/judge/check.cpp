@@ -8,6 +8,7 @@
 #include "oracle/judge/decide.hpp"
 #include "oracle/judge/edge_rows.hpp"
 #include "oracle/judge/gradient_judge.hpp"
+#include "oracle/judge/gradient_lean.hpp"
 #include "oracle/judge/input_types.hpp"
 #include "oracle/judge/row_judge.hpp"
 #include "oracle/judge/tally_wire.hpp"
@@ -149,6 +150,7 @@ class CaseCheck {
         if (options_.rows && options_.edges_first) find_missing_blocks_at_edges();
         judge(rows);
         if (of_gradients_) judge_gradients(*of_gradients_);
+        lean_gradients();
       }
     }
     finish();
@@ -187,13 +189,44 @@ class CaseCheck {
     if (has_gradient(input_, options_)) {
       of_gradients_ = gradient_rules(input_, contract_, chosen_rows(), options_);
     }
-    if (!options_.probabilistic || forward_.out == nullptr) return;
-    report_.probabilistic.emplace();
-    report_.probabilistic->not_evaluated = no_probabilistic_level(contract_);
-    if (!report_.probabilistic->not_evaluated.empty()) return;
-    suspicion_.emplace(contract_,
-                       static_cast<double>(rows) * static_cast<double>(input_.problem.value_dim));
-    forward_.suspicion = &*suspicion_;
+    if (options_.probabilistic) prepare_suspicion(rows);
+  }
+
+  /// What the level lists of out and of gradients; one total probability for all of it.
+  void prepare_suspicion(std::int64_t rows) {
+    ProbabilisticReport& report = report_.probabilistic.emplace();
+    report.failure = contract_.prob_failure;
+    report.not_evaluated =
+        forward_.out == nullptr ? "out is not judged" : no_probabilistic_level(contract_);
+    double elements = 0, aggregates = 0;
+    if (report.not_evaluated.empty()) {
+      elements = static_cast<double>(rows) * static_cast<double>(input_.problem.value_dim);
+      aggregates = 1;
+    }
+    for (const AnswerKind kind : {AnswerKind::dq, AnswerKind::dk, AnswerKind::dv}) {
+      if (of_gradients_ && of_gradients_->of(kind).answer != nullptr) {
+        report.gradients.push_back({.kind = kind});
+      }
+    }
+    if (!report.gradients.empty()) {
+      report.gradients_not_evaluated =
+          options_.budget ? "rows are judged as time allows" : no_gradient_level(contract_);
+      if (!report.gradients_not_evaluated.empty()) report.gradients.clear();
+    }
+    aggregates += static_cast<double>(report.gradients.size());
+    suspicion_.emplace(contract_, elements, aggregates);
+    if (report.not_evaluated.empty()) forward_.suspicion = &*suspicion_;
+  }
+
+  /// (41). Every member of a team does all of it.
+  void lean_gradients() {
+    if (!report_.probabilistic || report_.probabilistic->gradients.empty()) return;
+    const GradientLeans leans = lean_of_gradients(*of_gradients_, options_.walk);
+    for (GradientLean& one : report_.probabilistic->gradients) {
+      one.found = leans[one.kind];
+      one.bound = lean_bound(one.found, suspicion_->lambda);
+      one.refuted = model_refuted(one.found);
+    }
   }
 
   void judge(const RowSet& rows) {
@@ -247,9 +280,8 @@ class CaseCheck {
     report_.escalated = tally_.escalated + gradients_.escalated_rows;
     report_.escalated_keys = gradients_.escalated_keys;
     report_.bits = std::max(tally_.bits, gradients_.bits);
-    if (suspicion_) {
+    if (forward_.suspicion != nullptr) {
       ProbabilisticReport& probabilistic = *report_.probabilistic;
-      probabilistic.failure = contract_.prob_failure;
       probabilistic.found = tally_.suspicion;
       probabilistic.lean_bound = lean_bound(tally_.suspicion, suspicion_->lambda);
       probabilistic.lean_refuted = model_refuted(tally_.suspicion);
@@ -275,7 +307,7 @@ class CaseCheck {
       if (answer.kind == AnswerKind::out) one.judged_type = forward_.out_rule.dtype;
     }
     decide(one);
-    if (answer.kind == AnswerKind::out && suspicion_) suspect(*report_.probabilistic, one);
+    if (report_.probabilistic) suspect(*report_.probabilistic, one);
     if (sums_left_out_ && is_gradient(answer.kind) && of_gradients_->is_summed(answer.kind)) {
       one.reason = "every row adds to it, and the time ended before";
     }

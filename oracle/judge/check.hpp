@@ -37,10 +37,23 @@ struct CheckOptions {
   const Team* team = nullptr;  // judges the case together; check() is collective then
 };
 
-/// What the probabilistic level says about out.
+/// The aggregate test of one gradient, (41).
+struct GradientLean {
+  AnswerKind kind = AnswerKind::dq;
+  Suspicion found{};
+  double bound = 0;      // of |found.lean|
+  bool refuted = false;  // the inputs themselves lean: the test is off
+
+  bool suspect() const { return !refuted && std::abs(found.lean) > bound; }
+};
+
+/// What the probabilistic level says about out and, element by element taken together, about dq, dk
+/// and dv.
 struct ProbabilisticReport {
-  std::string not_evaluated{};  // why it says nothing, or empty
-  double failure = 0;           // of a false SUSPECT, in all and under the model
+  std::vector<GradientLean> gradients{};  // those that are judged
+  std::string gradients_not_evaluated{};  // why there are none, or empty
+  std::string not_evaluated{};            // why it says nothing about out, or empty
+  double failure = 0;                     // of a false SUSPECT, in all and under the model
   Suspicion found{};
   double lean_bound = 0;      // of |found.lean|
   bool lean_refuted = false;  // the inputs themselves lean: the aggregate test is off

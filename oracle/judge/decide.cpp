@@ -37,12 +37,18 @@ void decide(AnswerReport& answer) {
   }
 }
 
-void suspect(const ProbabilisticReport& probabilistic, AnswerReport& out) {
-  if (!probabilistic.suspect() || out.verdict == Verdict::fail) return;
-  out.verdict = Verdict::suspect;
-  out.reason = probabilistic.found.suspect > 0
-                   ? "elements beyond what roundings to nearest are likely to do"
-                   : "all elements together lean further than roundings to nearest are likely to";
+void suspect(const ProbabilisticReport& probabilistic, AnswerReport& answer) {
+  if (answer.verdict == Verdict::fail) return;
+  const bool of_elements = answer.kind == AnswerKind::out && probabilistic.found.suspect > 0;
+  bool leans = answer.kind == AnswerKind::out && probabilistic.suspect();
+  for (const GradientLean& one : probabilistic.gradients) {
+    leans = leans || (one.kind == answer.kind && one.suspect());
+  }
+  if (!leans) return;
+  answer.verdict = Verdict::suspect;
+  answer.reason =
+      of_elements ? "elements beyond what roundings to nearest are likely to do"
+                  : "all elements together lean further than roundings to nearest are likely to";
 }
 
 bool has_power(const Report& report, double demanded) {

@@ -7,8 +7,8 @@ namespace ringproof::oracle {
 
 /// Verdict and reason of an answer from its tally.
 void decide(AnswerReport&);
-/// Evidence of the probabilistic level outweighs every verdict but a refusal.
-void suspect(const ProbabilisticReport&, AnswerReport& out);
+/// Evidence of the probabilistic level about this answer outweighs every verdict but a refusal.
+void suspect(const ProbabilisticReport&, AnswerReport&);
 /// True if a gain error of this size is refused in out and in every gradient that was judged; an
 /// LSE has no gain of its own.
 bool has_power(const Report&, double demanded);

@@ -16,12 +16,13 @@ namespace ringproof::oracle {
 /// What stays the same for all rows.
 struct SuspicionRules {
   Contract contract, exact_casts;
-  double lambda = 0;  // (38), for every judged element and the aggregate test
+  double lambda = 0;  // (38), for every judged element and the aggregate tests
 
-  SuspicionRules(const Contract& judged, double elements)
+  /// `elements` of out, and so many aggregate tests of out and gradients.
+  SuspicionRules(const Contract& judged, double elements, double aggregates = 1)
       : contract(judged),
         exact_casts(without_casts(judged)),
-        lambda(azuma_factor(judged.prob_failure, statements(judged) * elements + 1)) {}
+        lambda(azuma_factor(judged.prob_failure, statements(judged) * elements + aggregates)) {}
 
   /// What is said of each element: of its casts, and of its two sums where these are listed.
   static double statements(const Contract& judged) { return lists_sums(judged) ? 3 : 1; }

@@ -115,6 +115,9 @@ std::string basis_html(const CaseOutcome& outcome) {
   if (report.rows_judged > 0) facts.push_back("rows judged: " + rows_text(report));
   if (report.probabilistic) {
     facts.push_back("probable: " + probabilistic_text(*report.probabilistic));
+    for (const std::string& phrase : gradient_lean_phrases(*report.probabilistic)) {
+      facts.push_back("probable: " + phrase);
+    }
   }
   return facts.empty() ? "" : list(facts);
 }

@@ -56,6 +56,9 @@ std::string to_text(const Report& report, const std::string& repeat) {
   }
   if (report.probabilistic) {
     text += fmt::format("  probable  {}\n", probabilistic_text(*report.probabilistic));
+    for (const std::string& phrase : gradient_lean_phrases(*report.probabilistic)) {
+      text += fmt::format("            {}\n", phrase);
+    }
   }
   if (!repeat.empty()) text += fmt::format("  repeat    {}\n", repeat);
   return text;

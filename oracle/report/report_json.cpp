@@ -92,8 +92,25 @@ Json answer_json(const AnswerReport& answer) {
   return json;
 }
 
+/// Leans of dq, dk and dv.
+void add_gradient_leans(const ProbabilisticReport& report, Json& json) {
+  if (!report.gradients_not_evaluated.empty()) {
+    json["gradients_not_evaluated"] = report.gradients_not_evaluated;
+  }
+  for (const GradientLean& one : report.gradients) {
+    json["gradients"][std::string(name(one.kind))] = {{"elements", one.found.elements},
+                                                      {"lean", number(one.found.lean)},
+                                                      {"lean_bound", number(one.bound)},
+                                                      {"lean_evaluated", !one.refuted}};
+  }
+}
+
 Json probabilistic_json(const ProbabilisticReport& report) {
-  if (!report.not_evaluated.empty()) return {{"not_evaluated", report.not_evaluated}};
+  if (!report.not_evaluated.empty()) {
+    Json json{{"not_evaluated", report.not_evaluated}};
+    add_gradient_leans(report, json);
+    return json;
+  }
   Json json{{"failure", report.failure},
             {"elements", report.found.elements},
             {"suspect", report.found.suspect},
@@ -103,6 +120,7 @@ Json probabilistic_json(const ProbabilisticReport& report) {
   if (report.found.worst_element) {
     json["worst"] = element_json(AnswerKind::out, *report.found.worst_element);
   }
+  add_gradient_leans(report, json);
   return json;
 }
 

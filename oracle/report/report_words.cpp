@@ -122,7 +122,19 @@ std::vector<std::string> power_phrases(const Report& report) {
   return phrases;
 }
 
+namespace {
+
+std::string lean_text(const Suspicion& found, double bound) {
+  return fmt::format("lean {}, likely up to {} ({:.3g} of it)", figure(found.lean), figure(bound),
+                     std::abs(found.lean) / bound);
+}
+
+constexpr const char* kLeanByThemselves = "these inputs lean by themselves, no aggregate test";
+
+}  // namespace
+
 std::string probabilistic_text(const ProbabilisticReport& report) {
+  const std::string failure = fmt::format("; failure {}", figure(report.failure));
   if (!report.not_evaluated.empty()) return "not evaluated: " + report.not_evaluated;
   const Suspicion& found = report.found;
   std::string text = fmt::format("{} of {} elements beyond e_prob", found.suspect, found.elements);
@@ -132,12 +144,28 @@ std::string probabilistic_text(const ProbabilisticReport& report) {
                         found.worst_element->error_over_bound);
   }
   if (report.lean_refuted) {
-    text += "; these inputs lean by themselves, no aggregate test";
+    text += std::string("; ") + kLeanByThemselves;
   } else if (found.rows > 0) {
-    text += fmt::format("; lean {}, likely up to {} ({:.3g} of it)", figure(found.lean),
-                        figure(report.lean_bound), std::abs(found.lean) / report.lean_bound);
+    text += "; " + lean_text(found, report.lean_bound);
   }
-  return text + fmt::format("; failure {}", figure(report.failure));
+  return text + failure;
+}
+
+std::vector<std::string> gradient_lean_phrases(const ProbabilisticReport& report) {
+  if (!report.gradients_not_evaluated.empty()) {
+    return {"gradients not evaluated: " + report.gradients_not_evaluated};
+  }
+  std::vector<std::string> phrases;
+  for (const GradientLean& one : report.gradients) {
+    const std::string kind(name(one.kind));
+    if (one.found.elements == 0) {
+      phrases.push_back(kind + ": no element is compared");
+    } else {
+      phrases.push_back(kind + ": " +
+                        (one.refuted ? kLeanByThemselves : lean_text(one.found, one.bound)));
+    }
+  }
+  return phrases;
 }
 
 std::string rows_text(const Report& report) {

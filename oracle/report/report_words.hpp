@@ -31,7 +31,9 @@ std::vector<std::string> power_phrases(const Report&);
 std::string gradient_power_text(const TensorTally&);
 /// "256 of 256; 3 escalated to interval arithmetic, up to 128 bits".
 std::string rows_text(const Report&);
-/// What the probabilistic level says.
+/// What the probabilistic level says of out.
 std::string probabilistic_text(const ProbabilisticReport&);
+/// The same of dq, dk and dv: a phrase each, or why there is none.
+std::vector<std::string> gradient_lean_phrases(const ProbabilisticReport&);
 
 }  // namespace ringproof::oracle
