@@ -1,5 +1,5 @@
-// ringproof-mpi-check: `ringproof check` with its rows spread over processes, for dumps that outgrow
-// one machine.
+// ringproof-mpi-check: `ringproof check` with its rows spread over processes, for dumps that
+// outgrow one machine.
 //   mpirun -n P ringproof-mpi-check CASE... [the options of `ringproof check`]
 // Every process maps the files and reads what its rows need; the report is that of one process
 // (oracle/judge/team.hpp). All ranks must see the same files. Exit status as `ringproof check`; 70

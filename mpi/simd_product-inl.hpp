@@ -83,7 +83,7 @@ void multiply_into(const Product& p, const float* alpha) {
 /// 2^x of N vectors, for x <= 1: relative error below 2^-23.2 (1.7 roundings); exactly 1 at 0; 0
 /// where the result would not be a normal number, and for minus infinity. 2^x = 2^n 2^f with
 /// |f| <= 1/2; the polynomial is the one of degree 6 through 1 with the smallest relative error,
-/// 2^-28.9. Several vectors at once, step by step, because one alone would wait for its own results.
+/// 2^-28.9. Several vectors at once, step by step: one alone would wait for its own results.
 template <int N>
 HWY_INLINE void exp2_of(Vec (&x)[N]) {
   constexpr float kCoefficients[] = {0x1.41fbbcp-13f,

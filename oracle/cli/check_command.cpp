@@ -1,5 +1,5 @@
-// `ringproof check CASE...`: judges every answer present; the exit code is the worst verdict. With a
-// team every member does all of this, on its part of the rows, and the first one speaks.
+// `ringproof check CASE...`: judges every answer present; the exit code is the worst verdict. With
+// a team every member does all of this, on its part of the rows, and the first one speaks.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,8 +1,8 @@
-// Several processes that judge one case together: what a member needs of the others, and which part
-// of the work is whose. Every member comes to the same report as a single process would: work is cut
-// into parts that depend on the problem alone, parts are judged by their owners, and every member
-// merges all of them in order. Not here: how bytes travel (mpi/check_main.cpp does it with MPI), and
-// what a part is (check.cpp, gradient_judge.cpp).
+// Several processes that judge one case together: what a member needs of the others, and which
+// part of the work is whose. Every member comes to the same report as a single process would: work
+// is cut into parts that depend on the problem alone, parts are judged by their owners, and every
+// member merges all of them in order. Not here: how bytes travel (mpi/check_main.cpp does it with
+// MPI), and what a part is (check.cpp, gradient_judge.cpp).
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ void complete(const Team* team, std::vector<Value>& parts) {
   }
 }
 
-/// Does something that a single member may fail at with BadInput; if any did, all throw it, with the
-/// member's rank in front unless all say the same. Collective.
+/// Does something that a single member may fail at with BadInput; if any did, all throw it, with
+/// the member's rank in front unless all say the same. Collective.
 void together(const Team*, const std::function<void()>& action);
 
 /// Throws BadInput(complaint) on all members, naming the first whose value is another one than that

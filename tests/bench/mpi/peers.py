@@ -36,7 +36,7 @@ class Worker:
 
     def __init__(self):
         import numpy
-        self.numpy, self.torch, self.session = numpy, None, {}
+        self.numpy, self.torch, self.works = numpy, None, {}
         try:
             import torch
             torch.set_num_threads(1)
@@ -58,31 +58,31 @@ class Worker:
     def data(self, path, heads, rows, width):
         shape = (4, 1, int(heads), int(rows), int(width))
         self.lists = self.numpy.fromfile(path, self.numpy.float32).reshape(shape)
-        self.folder, self.session = pathlib.Path(path).parent, {}
+        self.folder, self.works = pathlib.Path(path).parent, {}
         return "ok"
 
-    def onnx_session(self):
+    def onnx_attention(self):
         """A model of one MultiHeadAttention, whose inputs are [B, N, H * D]."""
         import onnx
         import onnxruntime
+        from onnx import helper as make
         _, _, heads, rows, width = self.lists.shape
         names = ["q", "k", "v", "o"]
         shape = [1, rows, heads * width]
-        values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, shape)
+        values = [make.make_tensor_value_info(n, onnx.TensorProto.FLOAT, shape)
                   for n in names]
-        node = onnx.helper.make_node("MultiHeadAttention", names[:3], ["o"], num_heads=heads,
-                                     domain="com.microsoft")
-        model = onnx.helper.make_model(
-            onnx.helper.make_graph([node], "g", values[:3], values[3:]), ir_version=9,
-            opset_imports=[onnx.helper.make_opsetid("", 17),
-                           onnx.helper.make_opsetid("com.microsoft", 1)])
+        node = make.make_node("MultiHeadAttention", names[:3], ["o"], num_heads=heads,
+                              domain="com.microsoft")
+        model = make.make_model(
+            make.make_graph([node], "g", values[:3], values[3:]), ir_version=9,
+            opset_imports=[make.make_opsetid("", 17), make.make_opsetid("com.microsoft", 1)])
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         inputs = {n: self.numpy.ascontiguousarray(
             x[0].transpose(1, 0, 2).reshape(shape)) for n, x in zip(names[:3], self.lists)}
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options,
+        runtime = onnxruntime.InferenceSession(model.SerializeToString(), options,
                                                providers=["CPUExecutionProvider"])
-        return lambda: session.run(None, inputs)
+        return lambda: runtime.run(None, inputs)
 
     def build(self, name, mask):
         torch, causal = self.torch, mask == "causal"
@@ -91,7 +91,7 @@ class Worker:
             b = a.copy()
             return lambda: a @ b
         if name == "ONNX Runtime":
-            return self.onnx_session()
+            return self.onnx_attention()
         if torch is None:
             raise ImportError("torch")
         if name == "sgemm torch":
@@ -118,13 +118,13 @@ class Worker:
         import time
         key = mask, " ".join(name)
         try:
-            if key not in self.session:
-                self.session[key] = self.build(key[1], mask)
-                self.session[key]()
+            if key not in self.works:
+                self.works[key] = self.build(key[1], mask)
+                self.works[key]()
         except ImportError as error:
             return f"absent {error}"
         begin = time.process_time()
-        self.session[key]()
+        self.works[key]()
         return repr(time.process_time() - begin)
 
     def errors(self, path, mask, kind):
