@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -13,6 +15,7 @@
 #include "oracle/case/error.hpp"
 #include "oracle/case/mapped_file.hpp"
 #include "oracle/case/safetensors.hpp"
+#include "oracle/case/words.hpp"
 #include "tests/suite/case_text.hpp"
 #include "tests/suite/interrupt.hpp"
 #include "tests/suite/layout.hpp"
@@ -21,6 +24,16 @@ namespace ringproof::suite {
 namespace {
 
 constexpr int kNotSupported = 77, kNoSuchCommand = 127;
+
+/// Paths stand in the command line as they are, within quotes or without: no shell reads more than
+/// itself in these characters.
+bool is_plain(const std::string& path) {
+  constexpr std::string_view kPlain = "/._-+,:=@%";
+  return std::all_of(path.begin(), path.end(), [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           kPlain.find(c) != std::string_view::npos;
+  });
+}
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = text.find(from); at != std::string::npos;
@@ -80,6 +93,11 @@ Command::Command(std::string line, std::chrono::milliseconds limit)
   }
   std::string pattern =
       (std::filesystem::temp_directory_path() / "ringproof-suite-XXXXXX").string();
+  if (!is_plain(pattern)) {
+    throw oracle::BadInput(
+        "--command: the folder of temporary files, " + oracle::in_quotes(pattern) +
+        ", has characters with a meaning to the shell; set TMPDIR to another folder");
+  }
   if (mkdtemp(pattern.data()) == nullptr) {
     throw oracle::BadInput(pattern + ": no temporary folder can be made");
   }
@@ -147,8 +165,7 @@ int Command::run(const ringproof_problem* problem, ringproof_answer* answer) {
     if (!tensor.stride.empty()) return kNotSupported;  // files have no strides
   }
   write_source(in, source, problem_spec(*problem));
-  const std::string line =
-      replaced(replaced(line_, "{in}", "'" + in + "'"), "{out}", "'" + out + "'");
+  const std::string line = replaced(replaced(line_, "{in}", in), "{out}", out);
   const int status = wait_for(start(line, folder_ / "log"));
   if (status == kNotSupported) return kNotSupported;
   if (status == kNoSuchCommand) throw oracle::BadInput("--command " + line_ + last_line());

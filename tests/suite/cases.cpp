@@ -159,6 +159,8 @@ int run_cases(Trial& trial, const std::vector<std::string>& paths, const SuiteOp
            << "\n          problem: " << describe(probed.death->draft)
            << "\n          repeat: " << options.command << '\n';
     outcome.laws.push_back({.word = Word::fail});
+  } else if (!probed.plain) {
+    stream << kNotPlain;
   }
   std::map<Word, int> count;
   for (std::size_t n = 0; n < files.size() && probed.plain; ++n) {

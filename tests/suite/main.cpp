@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -33,7 +34,35 @@ struct Arguments {
   SuiteOptions suite;
 };
 
+/// Seconds from `least` on; CLI11's own checks let "nan" and "inf" pass.
+CLI::Validator seconds(double least, const char* what) {
+  constexpr double kMost = 1e6;
+  return {[=](std::string& text) {
+            double number = 0;
+            const char* end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, number);
+            const bool right =
+                error == std::errc() && stop == end && number >= least && number <= kMost;
+            return right ? std::string() : "\"" + text + "\" is no " + what;
+          },
+          "", "S"};
+}
+
+/// A whole number without a sign that fits the type, from `least` on.
+template <class Number>
+CLI::Validator whole(Number least, const char* what) {
+  return {[=](std::string& text) {
+            Number number = 0;
+            const char* end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, number);
+            const bool right = error == std::errc() && stop == end && number >= least;
+            return right ? std::string() : "\"" + text + "\" is no " + what;
+          },
+          "", "N"};
+}
+
 void add_options(CLI::App& app, Arguments& arguments) {
+  constexpr double kShortest = 1e-3;
   app.add_option("--so", arguments.library, "shared object that exports ringproof_candidate_v1")
       ->type_name("LIB");
   app.add_option("--command", arguments.command,
@@ -45,9 +74,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->delimiter(',')
       ->type_name("LAW");
   app.add_option("--seed", arguments.suite.seed, "seed of the first problem of each law")
+      ->check(whole<std::uint64_t>(0, "seed (0, 1, 2, ...)"))
       ->capture_default_str();
   app.add_option("--count", arguments.suite.count, "problems for each law")
-      ->check(CLI::PositiveNumber)
+      ->check(whole<int>(1, "number of problems (1, 2, ...)"))
       ->capture_default_str();
   app.add_option("--promise", arguments.promise,
                  "deterministic, batch_invariant (separated by commas), or none")
@@ -55,10 +85,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--require", arguments.require, "features without which the kernel fails, or all")
       ->type_name("FEATURES");
   app.add_option("--timeout", arguments.timeout, "seconds for one call")
-      ->check(CLI::PositiveNumber)
+      ->check(seconds(kShortest, "time from 0.001 to 1000000 seconds"))
       ->capture_default_str();
   app.add_option("--shrink", arguments.shrink, "seconds to shrink a failure; 0: not at all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds(0, "time from 0 to 1000000 seconds"))
       ->capture_default_str();
   app.add_option("--failures", arguments.suite.folder, "folder for cases that break a law")
       ->capture_default_str();

@@ -7,6 +7,10 @@
 
 namespace ringproof::suite {
 
+/// What is said where the plain problem is not answered, and nothing more was asked.
+inline constexpr const char* kNotPlain =
+    "SKIPPED   the kernel does not support plain attention of any head dimension\n";
+
 struct Probed {
   bool plain = false;  // is the plain problem answered?
   std::optional<Failure>

@@ -32,11 +32,33 @@ TEST_CASE("the program: laws, usage, a command as kernel, and exit codes") {
   CHECK(suite("--so " + kernel("none") + " --contract fp32 --only shift --count 1").code == 0);
   CHECK(suite("--command 'exit 77 {in} {out}' --contract fp32").code == 77);
 
+  for (const auto& [wrong, says] : {std::pair{"--seed -1", "\"-1\" is no seed"},
+                                    {"--seed 1e3", "is no seed"},
+                                    {"--seed 18446744073709551616", "is no seed"},
+                                    {"--shrink inf", "is no time from 0"},
+                                    {"--shrink nan", "is no time from 0"},
+                                    {"--shrink -1", "is no time from 0"},
+                                    {"--timeout inf", "is no time from 0.001"},
+                                    {"--timeout 0", "is no time from 0.001"},
+                                    {"--count 0", "is no number of problems"},
+                                    {"--count -1", "is no number of problems"}}) {
+    const test::Run refused = suite("--so " + kernel("none") + " --contract fp32 " + wrong);
+    INFO(wrong << ": " << refused.err);
+    CHECK(refused.code == 2);
+    CHECK(contains(refused.err, says));
+  }
+
   const std::string reference =
       "--command '" RINGPROOF_REFERENCE_PROGRAM " {in} -o {out}' --contract fp32 --count 1 ";
   const test::Run run = suite(reference + "--only shift --only causal --only key-perm");
   INFO(run.out << run.err);
   CHECK(run.code == 0);
+  for (const char* quoted : {"\\\"{in}\\\" -o \\\"{out}\\\"", "'{in}' -o '{out}'"}) {
+    const test::Run same = suite("--command \"" RINGPROOF_REFERENCE_PROGRAM " " +
+                                 std::string(quoted) + "\" --contract fp32 --count 1 --only shift");
+    INFO(same.out << same.err);
+    CHECK(same.code == 0);
+  }
   const test::Run died = suite(
       "--command 'kill -SEGV $$ {in} {out}' --contract fp32 --only shift "
       "--count 1 --shrink 0");
@@ -82,10 +104,29 @@ TEST_CASE("problems in case files are answered and judged") {
   CHECK(contains(wrong.out, "case: " + answer));
   CHECK(test::run_ringproof("check " + answer).code == 1);
 
+  const test::Run nothing = test::run_ringproof("suite --command 'exit 77 {in} {out}' --cases " +
+                                                cases + " --contract fp32");
+  CHECK(nothing.code == 77);
+  CHECK(contains(nothing.out, "SKIPPED   the kernel does not support plain attention"));
+
   const std::string empty = (folder.path / "empty").string();
   fs::create_directory(empty);
   CHECK(contains(suite(kernel("none"), empty + " --contract fp32").err, "no case files"));
   CHECK(suite(kernel("none"), empty + "/no.safetensors --contract fp32").code == 2);
+}
+
+TEST_CASE("a folder of temporary files that a shell would read otherwise is refused by name") {
+  const Folder folder;
+  const fs::path odd = folder.path / "it's";
+  fs::create_directory(odd);
+  const std::string err = (folder.path / "err").string();
+  const std::string line =
+      "TMPDIR=\"" + odd.string() +
+      "\" " RINGPROOF_SUITE_PROGRAM " --command 'exit 77 {in} {out}' --contract fp32 2>" + err;
+  const int status = std::system(line.c_str());
+  CHECK(WEXITSTATUS(status) == 2);
+  CHECK(contains(test::text_of_file(err), "set TMPDIR to another folder"));
+  CHECK(fs::is_empty(odd));
 }
 
 namespace {

@@ -264,7 +264,7 @@ Outcome run_suite(Trial& trial, const SuiteOptions& options, std::ostream& strea
     outcome.laws.insert(outcome.laws.end(), results.begin(), results.end());
     outcome.not_run = static_cast<int>(laws.size() - results.size());
   } else if (!probed.death) {
-    stream << "SKIPPED   the kernel does not support plain attention of any head dimension\n";
+    stream << kNotPlain;
     return outcome;
   }
   outcome.calls = trial.calls();
