@@ -1,7 +1,7 @@
 # One chapter of the tutorials: its program, its exercise, and their tests.
 #   ringproof_chapter(NUMBER 03 SOURCES main.cpp [LIBRARIES l ...])
 # in tutorials/03_name/CMakeLists.txt makes
-#   tutorial-03           the program; a test runs it and expects 0 within ten seconds of a processor
+#   tutorial-03           the program; a test expects 0 within ten seconds of a processor
 #   tutorial-03-solution  exercise/solution.cpp; a test expects that it passes its own check
 #   tutorial-03-stub      the same with its gaps emptied (stub.cmake); a test expects that it fails
 #   tutorial-03-answer    the reader's own file, which `./run exercise 03` writes; not part of `all`
