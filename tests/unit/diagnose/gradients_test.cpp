@@ -1,6 +1,7 @@
 // Mistakes of the backward pass, planted by the plain definition, are named.
 #include "oracle/diagnose/gradient_search.hpp"
 
+#include "oracle/diagnose/gradient_field.hpp"
 #include "oracle/diagnose/locate_gradients.hpp"
 
 #include "tests/unit/diagnose/planted.hpp"
@@ -145,7 +146,8 @@ TEST_CASE("refused gradients are found by head, key and column") {
   const Case input = builder.assemble();
   const Contract contract = read_contract("fp32", input.problem.spec);
   const Report report = check(input, contract, {});
-  const std::vector<GradientLocation> found = locate_gradients(input, contract, {}, report);
+  const std::vector<GradientLocation> found =
+      locate_gradients(input, contract, gradient_fields(input, contract, {}, report));
   REQUIRE(found.size() == 1);
   CHECK(found.front().kind == AnswerKind::dk);
   CHECK(found.front().refused == 1);
