@@ -274,6 +274,7 @@ void add_empty_means(const Subject& subject, Families& families) {
   for (const char empty : *first) some = some || empty != 0;
   if (!some && !p.mask) return;
   for (const bool of_document : {false, true}) {
+    if (of_document && !has_documents(p)) continue;
     Family family;
     family.setting.change = [nothing, of_document](HeadChange& c) {
       const Problem& q = *c.problem;

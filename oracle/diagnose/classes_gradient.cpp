@@ -1,60 +1,39 @@
 // Mistakes of the backward pass: DQ-ZERO, SCALE, DELTA, LSE-GRAD, SOFTCAP-ORDER, DOUT-IGNORED,
-// GQA-GRAD, DKV-SWAP, TAIL, BLOCK-SKIP and RING-STALE of gradients, LSE-BASE in P.
+// GQA-GRAD, DKV-SWAP, TAIL, BLOCK-SKIP and RING-STALE of gradients, LSE-BASE in P. Those that
+// dbias or dsinks alone can have are in classes_addition.cpp.
 #include <cmath>
 
 #include "oracle/contract/ring_partition.hpp"
-#include "oracle/diagnose/gradient_mutant.hpp"
-#include "oracle/diagnose/table.hpp"
+#include "oracle/diagnose/gradient_table.hpp"
 
 namespace ringproof::oracle {
 
 namespace {
-
-using Mutants = std::vector<GradientMutant>;
-using Edit = std::function<void(GradientRule&)>;
-
-constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-constexpr int kDq = 1, kDk = 2, kDv = 4;
-
-/// `wrong`: the gradients that come out wrong, as a sum of kDq, kDk, kDv.
-void add(Mutants& mutants, const char* id, std::string words, int wrong, const Edit& edit,
-         const char* also = "") {
-  GradientMutant one{.id = id,
-                     .words = std::move(words),
-                     .also = also,
-                     .dq = (wrong & kDq) != 0,
-                     .dk = (wrong & kDk) != 0,
-                     .dv = (wrong & kDv) != 0,
-                     .rule = {}};
-  edit(one.rule);
-  mutants.push_back(std::move(one));
-}
-
-const char* names(int wrong) {
-  const char* const kNames[] = {"",   "dq",        "dk",        "dq and dk",
-                                "dv", "dq and dv", "dk and dv", "dq, dk and dv"};
-  return kNames[wrong];
-}
 
 void add_factors(const Subject& subject, double scale, Mutants& mutants) {
   const double group = static_cast<double>(subject.problem().group());
   const auto times = [&](const char* id, const std::string& words, int wrong, double factor,
                          const char* also = "") {
     add(
-        mutants, id, std::string(names(wrong)) + words, wrong,
+        mutants, id, names(wrong) + words, wrong,
         [=](GradientRule& rule) {
           if ((wrong & kDq) != 0) rule.factor_q = factor;
           if ((wrong & kDk) != 0) rule.factor_k = factor;
           if ((wrong & kDv) != 0) rule.factor_v = factor;
+          if ((wrong & kDbias) != 0) rule.factor_bias = factor;
+          if ((wrong & kDsinks) != 0) rule.factor_sinks = factor;
         },
         also);
   };
-  for (int wrong = 1; wrong < 8; ++wrong) {
-    times("DQ-ZERO", wrong == kDq || wrong == kDk || wrong == kDv ? " is zero" : " are zero", wrong,
-          0);
-    times("GAIN", ": the sign", wrong, -1);
+  for (int wrong = 1; wrong <= kAllGradients; ++wrong) {
+    if ((wrong & ~judged_gradients(subject.input)) != 0) continue;
+    const bool one = (wrong & (wrong - 1)) == 0;
+    const char* also = wrong == kDsinks ? "SINK" : "";
+    times("DQ-ZERO", one ? " is zero" : " are zero", wrong, 0, also);
+    times("GAIN", ": the sign", wrong, -1, also);
     times("GAIN", " twice", wrong, 2);
     times("GAIN", " halved", wrong, 0.5);
+    if ((wrong & (kDbias + kDsinks)) != 0) continue;
     if (group > 1 && (wrong & kDq) == 0) {
       times("GQA-GRAD", ": mean over the group in place of the sum", wrong, 1 / group, "GQA-MAP");
     }
@@ -75,29 +54,38 @@ void add_factors(const Subject& subject, double scale, Mutants& mutants) {
 void add_terms(const Subject& subject, Mutants& mutants) {
   const Case& input = subject.input;
   const int both = kDq + kDk;
-  add(mutants, "DELTA", "D is left out", both, [](GradientRule& r) { r.without_D = true; });
-  add(mutants, "DELTA", "the sign of D", both, [](GradientRule& r) { r.negative_D = true; });
+  // In a term of dS, or of p alone, that the gradients of the bias and the sinks use or do not.
+  const auto in_term = [&](const char* id, const std::string& words, int wrong, const Edit& edit,
+                           int additions = kDbias + kDsinks) {
+    for (const int all : with_additions(input, wrong, additions)) {
+      const int more = all - wrong;
+      add(mutants, id, words + (more == 0 ? "" : ", in " + names(more) + " as well"), all, edit);
+    }
+  };
+  in_term("DELTA", "D is left out", both, [](GradientRule& r) { r.without_D = true; });
+  in_term("DELTA", "the sign of D", both, [](GradientRule& r) { r.negative_D = true; });
   for (const int one : {kDq, kDk}) {
-    add(mutants, "DELTA", std::string("D is left out of ") + names(one), one,
+    add(mutants, "DELTA", "D is left out of " + names(one), one,
         [](GradientRule& r) { r.without_D = true; });
   }
   if (input.dlse) {
-    add(mutants, "LSE-GRAD", "the gradient of the lse is ignored", both,
-        [](GradientRule& r) { r.without_dlse = true; });
+    in_term("LSE-GRAD", "the gradient of the lse is ignored", both,
+            [](GradientRule& r) { r.without_dlse = true; });
   }
   if (subject.problem().spec.softcap > 0) {
     add(mutants, "SOFTCAP-ORDER", "the derivative of the softcap is missing", both,
         [](GradientRule& r) { r.without_derivative = true; });
   }
-  add(mutants, "DOUT-IGNORED", "dout is taken for ones", both + kDv,
-      [](GradientRule& r) { r.ones_for_dout = r.ones_for_dout_in_D = true; });
-  add(mutants, "DOUT-IGNORED", "dout is taken for ones, but not in D", both + kDv,
-      [](GradientRule& r) { r.ones_for_dout = true; });
-  add(mutants, "DOUT-IGNORED", "dout is taken for ones in D", both,
-      [](GradientRule& r) { r.ones_for_dout_in_D = true; });
+  in_term("DOUT-IGNORED", "dout is taken for ones", both + kDv,
+          [](GradientRule& r) { r.ones_for_dout = r.ones_for_dout_in_D = true; });
+  in_term(
+      "DOUT-IGNORED", "dout is taken for ones, but not in D", both + kDv,
+      [](GradientRule& r) { r.ones_for_dout = true; }, kDbias);
+  in_term("DOUT-IGNORED", "dout is taken for ones in D", both,
+          [](GradientRule& r) { r.ones_for_dout_in_D = true; });
   for (const double exponent : {kLn2, 1 / kLn2}) {
-    add(mutants, "LSE-BASE", "probabilities are recomputed in another base", both + kDv,
-        [exponent](GradientRule& r) { r.p_exponent = exponent; });
+    in_term("LSE-BASE", "probabilities are recomputed in another base", both + kDv,
+            [exponent](GradientRule& r) { r.p_exponent = exponent; });
   }
 }
 
@@ -111,8 +99,7 @@ void add_groups(const Subject& subject, Mutants& mutants) {
       };
       add(
           mutants, "GQA-GRAD",
-          std::string(names(wrong)) + " of the " + (only == 0 ? "first" : "last") +
-              " head of the group alone",
+          names(wrong) + " of the " + (only == 0 ? "first" : "last") + " head of the group alone",
           wrong,
           [=](GradientRule& rule) {
             if ((wrong & kDk) != 0) rule.counts_k = of_one;
@@ -125,17 +112,12 @@ void add_groups(const Subject& subject, Mutants& mutants) {
 
 /// Pairs that do not count, in the gradients that are wrong.
 void add_pairs(Mutants& mutants, const char* id, const std::string& words,
-               std::initializer_list<int> choices, const GradientRule::Pair& counts,
+               const std::vector<int>& choices, const GradientRule::Pair& counts,
                const char* also = "") {
   for (const int wrong : choices) {
     add(
-        mutants, id, std::string(names(wrong)) + words, wrong,
-        [=](GradientRule& rule) {
-          if ((wrong & kDq) != 0) rule.counts_q = counts;
-          if ((wrong & kDk) != 0) rule.counts_k = counts;
-          if ((wrong & kDv) != 0) rule.counts_v = counts;
-        },
-        also);
+        mutants, id, names(wrong) + words, wrong,
+        [&](GradientRule& rule) { count_pairs(rule, wrong, counts); }, also);
   }
 }
 
@@ -149,7 +131,11 @@ void add_tiles(const Subject& subject, Mutants& mutants) {
       const auto tile = [size, by_key](std::int64_t i, std::int64_t j) {
         return (by_key ? j : i) / size;
       };
-      const std::initializer_list<int> all{kDq + kDk + kDv, kDk + kDv, kDq, kDk, kDv, kDq + kDk};
+      // A lost tile of keys takes nothing from the sinks.
+      std::vector<int> all =
+          with_additions(subject.input, kDq + kDk + kDv, by_key ? kDbias : kDbias + kDsinks);
+      all.insert(all.end(), {kDk + kDv, kDq, kDk, kDv, kDq + kDk, kDbias});
+      if (!by_key) all.insert(all.end(), {kDsinks, kDbias + kDsinks});
       add_pairs(
           mutants, "TAIL", std::string(": the last tile of ") + side + " is lost" + of, all,
           [=](std::int64_t, std::int64_t i, std::int64_t j) {
@@ -198,85 +184,111 @@ void add_exchanges(Mutants& mutants) {
   });
 }
 
-/// Rows of every rank's shard, and what a ring may do to gradients that travel with them.
-void add_ring(const Subject& subject, Mutants& mutants) {
-  const int both = kDk + kDv;
-  for (const Sharing& sharing : sharings(subject)) {
-    const std::int64_t P = sharing.ranks;
-    std::vector<std::vector<std::int64_t>> rows(index(P));
-    std::vector<std::int64_t> local(index(sharing.problem->keys));
+/// Which key lies at the same place in another rank's shard.
+class Shards {
+ public:
+  explicit Shards(const Sharing& sharing) : sharing_(sharing), rows_(index(sharing.ranks)) {
     for (std::int64_t j = 0; j < sharing.problem->keys; ++j) {
-      auto& of_rank = rows[index(sharing.key_rank(0, j))];
-      local[index(j)] = static_cast<std::int64_t>(of_rank.size());
+      auto& of_rank = rows_[index(sharing.key_rank(0, j))];
+      local_.push_back(of_rank.size());
       of_rank.push_back(j);
     }
-    const auto of_rank = [=](std::int64_t j, std::int64_t rank) {
-      const auto& shard = rows[index(((rank % P) + P) % P)];
-      return index(local[index(j)]) < shard.size() ? shard[index(local[index(j)])] : kZeroKey;
+  }
+  std::int64_t of_rank(std::int64_t j, std::int64_t rank) const {
+    const std::int64_t P = sharing_.ranks;
+    const auto& shard = rows_[index(((rank % P) + P) % P)];
+    return local_[index(j)] < shard.size() ? shard[local_[index(j)]] : kZeroKey;
+  }
+
+ private:
+  Sharing sharing_;
+  std::vector<std::vector<std::int64_t>> rows_;
+  std::vector<std::size_t> local_;
+};
+
+/// Gradients of the shard of a neighbour.
+void add_neighbours(const Sharing& sharing, const Shards& shards, const std::string& in,
+                    Mutants& mutants) {
+  const int both = kDk + kDv;
+  for (const std::int64_t by : {1, -1}) {
+    const auto neighbour = [=](std::int64_t j) {
+      return shards.of_rank(j, sharing.key_rank(0, j) + by);
     };
-    const std::string in = std::string(" (") + sharing.name + ")";
-    for (const std::int64_t by : {1, -1}) {
-      const auto neighbour = [=](std::int64_t j) {
-        return of_rank(j, sharing.key_rank(0, j) + by);
-      };
-      const std::string words =
-          std::string(" of the ") + (by > 0 ? "next" : "previous") + " rank's shard" + in;
-      for (const int wrong : {both, kDk, kDv}) {
-        add(
-            mutants, "RING-STALE", names(wrong) + words, wrong,
-            [=](GradientRule& r) {
-              if ((wrong & kDk) != 0) r.dk_from = neighbour;
-              if ((wrong & kDv) != 0) r.dv_from = neighbour;
-            },
-            "RING-HOPS");
-      }
-      add(mutants, "DKV-SWAP", "dk holds dk + dv, dv is that" + words, both, [=](GradientRule& r) {
-        r.dv_in_dk = 1;
-        r.dv_from = neighbour;
-      });
-      add(mutants, "DKV-SWAP", "dk holds dk + dv, dv holds dk + dv" + words, both,
+    const std::string words =
+        std::string(" of the ") + (by > 0 ? "next" : "previous") + " rank's shard" + in;
+    for (const int wrong : {both, kDk, kDv}) {
+      add(
+          mutants, "RING-STALE", names(wrong) + words, wrong,
           [=](GradientRule& r) {
-            r.dv_in_dk = r.dk_in_dv = 1;
-            r.dv_from = neighbour;
-          });
-      add(mutants, "DKV-SWAP", "dk holds dk + dv" + words + ", dv its own", kDk,
-          [=](GradientRule& r) {
-            r.dv_in_dk = 1;
-            r.dk_from = neighbour;
-          });
+            if ((wrong & kDk) != 0) r.dk_from = neighbour;
+            if ((wrong & kDv) != 0) r.dv_from = neighbour;
+          },
+          "RING-HOPS");
     }
+    add(mutants, "DKV-SWAP", "dk holds dk + dv, dv is that" + words, both, [=](GradientRule& r) {
+      r.dv_in_dk = 1;
+      r.dv_from = neighbour;
+    });
+    add(mutants, "DKV-SWAP", "dk holds dk + dv, dv holds dk + dv" + words, both,
+        [=](GradientRule& r) {
+          r.dv_in_dk = r.dk_in_dv = 1;
+          r.dv_from = neighbour;
+        });
+    add(mutants, "DKV-SWAP", "dk holds dk + dv" + words + ", dv its own", kDk,
+        [=](GradientRule& r) {
+          r.dv_in_dk = 1;
+          r.dk_from = neighbour;
+        });
+  }
+}
+
+/// Pairs of one step, or of the wrong one.
+void add_steps(const Sharing& sharing, const Shards& shards, RingOrder order, const std::string& in,
+               Mutants& mutants) {
+  const int both = kDk + kDv;
+  const std::int64_t P = sharing.ranks;
+  const std::string where = in + (order == RingOrder::down ? ", down" : ", up");
+  for (std::int64_t t = P - 1; t >= 0; --t) {
+    add_pairs(
+        mutants, "RING-STALE", " lack the pairs of step " + std::to_string(t) + where,
+        {both, kDq + both, kDq, kDk, kDv, kDbias, kDq + both + kDbias},
+        [=](std::int64_t, std::int64_t i, std::int64_t j) {
+          const std::int64_t step =
+              merge_step(order, sharing.query_rank(0, i), sharing.key_rank(0, j), P);
+          return step == t ? 0.0 : 1.0;
+        },
+        "RING-HOPS, BLOCK-SKIP");
+  }
+  const auto previous = [=](std::int64_t i, std::int64_t j) {
+    const std::int64_t rank = sharing.query_rank(0, i), own = sharing.key_rank(0, j);
+    if (merge_step(order, rank, own, P) == 0) return j;
+    return shards.of_rank(j, order == RingOrder::down ? own + 1 : own - 1);
+  };
+  add(mutants, "RING-STALE", "V of the step before in dP" + where, kDq + kDk,
+      [=](GradientRule& r) { r.v_row = previous; });
+  add(mutants, "RING-STALE", "K of the step before in dq" + where, kDq,
+      [=](GradientRule& r) { r.k_row = previous; });
+}
+
+/// What a ring may do to gradients that travel with their shards.
+void add_ring(const Subject& subject, Mutants& mutants) {
+  for (const Sharing& sharing : sharings(subject)) {
+    const Shards shards(sharing);
+    const std::string in = std::string(" (") + sharing.name + ")";
+    add_neighbours(sharing, shards, in, mutants);
     for (const RingOrder order : {RingOrder::down, RingOrder::up}) {
-      const char* direction = order == RingOrder::down ? ", down" : ", up";
-      for (std::int64_t t = P - 1; t >= 0; --t) {
-        add_pairs(
-            mutants, "RING-STALE", " lack the pairs of step " + std::to_string(t) + in + direction,
-            {both, kDq + both, kDq, kDk, kDv},
-            [=](std::int64_t, std::int64_t i, std::int64_t j) {
-              const std::int64_t step =
-                  merge_step(order, sharing.query_rank(0, i), sharing.key_rank(0, j), P);
-              return step == t ? 0.0 : 1.0;
-            },
-            "RING-HOPS, BLOCK-SKIP");
-      }
-      const auto previous = [=](std::int64_t i, std::int64_t j) {
-        const std::int64_t rank = sharing.query_rank(0, i), own = sharing.key_rank(0, j);
-        if (merge_step(order, rank, own, P) == 0) return j;
-        return of_rank(j, order == RingOrder::down ? own + 1 : own - 1);
-      };
-      add(mutants, "RING-STALE", std::string("V of the step before in dP") + in + direction,
-          kDq + kDk, [=](GradientRule& r) { r.v_row = previous; });
-      add(mutants, "RING-STALE", std::string("K of the step before in dq") + in + direction, kDq,
-          [=](GradientRule& r) { r.k_row = previous; });
+      add_steps(sharing, shards, order, in, mutants);
     }
     const auto own = [=](std::int64_t i, std::int64_t j) {
-      return of_rank(j, sharing.query_rank(0, i));
+      return shards.of_rank(j, sharing.query_rank(0, i));
     };
     add(mutants, "RING-STALE", "V of step 0 in every dP" + in, kDq + kDk,
         [=](GradientRule& r) { r.v_row = own; });
     add(mutants, "RING-STALE", "K of step 0 in every dq" + in, kDq,
         [=](GradientRule& r) { r.k_row = own; });
     add_pairs(
-        mutants, "RING-STALE", " of the rank's own queries alone" + in, {both, kDk, kDv},
+        mutants, "RING-STALE", " of the rank's own queries alone" + in,
+        {kDk + kDv, kDk, kDv, kDbias},
         [=](std::int64_t, std::int64_t i, std::int64_t j) {
           return sharing.query_rank(0, i) == sharing.key_rank(0, j) ? 1.0 : 0.0;
         },
@@ -296,6 +308,7 @@ std::vector<GradientMutant> gradient_classes(const Subject& subject) {
   add_exchanges(mutants);
   add_ring(subject, mutants);
   add_tiles(subject, mutants);
+  add_addition_classes(subject, mutants);
   return mutants;
 }
 

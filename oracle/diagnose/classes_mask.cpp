@@ -127,11 +127,14 @@ void add_dropped(const Subject& subject, Families& families) {
   if (p.spec.window_right >= 0) {
     add(families, "MASK-DROP", "the window's right edge is ignored", seeing(rule));
   }
-  rule = {};
-  rule.documents = false;
-  add(families, "MASK-DROP", "document boundaries are ignored", seeing(rule), "DOC-LEAK");
-  rule.causal = rule.left = rule.right = false;
-  add(families, "DOC-LEAK", "document boundaries and order are ignored", seeing(rule), "MASK-DROP");
+  if (has_documents(p)) {
+    rule = {};
+    rule.documents = false;
+    add(families, "MASK-DROP", "document boundaries are ignored", seeing(rule), "DOC-LEAK");
+    rule.causal = rule.left = rule.right = false;
+    add(families, "DOC-LEAK", "document boundaries and order are ignored", seeing(rule),
+        "MASK-DROP");
+  }
   rule = {};
   rule.lengths = false;
   add(families, "MASK-DROP", "key lengths are ignored: padding is seen", seeing(rule), "PAD-LEAK");
@@ -185,7 +188,7 @@ void add_diagonal_tiles(const Subject& subject, Families& families) {
 /// Documents whose boundaries are read from the wrong table.
 void add_documents(const Subject& subject, Families& families) {
   const Problem& p = subject.problem();
-  if (p.batches != 1) return;
+  if (p.batches != 1 || !has_documents(p)) return;
   const auto of_keys = [&p](std::int64_t n) {
     return n < p.keys ? p.document_k[index(n)] : std::int32_t{-2};
   };

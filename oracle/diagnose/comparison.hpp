@@ -17,6 +17,10 @@ struct JudgedAnswers {
 };
 JudgedAnswers judged_answers(const Case&, const Contract&, const Report&);
 
+/// One number that is fitted to an answer explains nothing unless it holds for several others: the
+/// fewest refused elements for which a factor of their own is tried, two beyond the factor.
+constexpr std::int64_t kFewestForFactor = 1 + 2;
+
 /// True if a kernel with the mistake cannot return this number.
 bool refutes(double answer, const Expected&, const OutputRule&);
 bool refutes_lse(double answer, const Expected& natural, const Contract&, DType stored);

@@ -250,7 +250,7 @@ class RefusedRows {
 
 std::optional<double> guessed_gain(const Report& report) {
   const AnswerReport* out = report.find(AnswerKind::out);
-  if (out == nullptr || !out->tally.worst_element) return std::nullopt;
+  if (out == nullptr || out->tally.failed < kFewestForFactor) return std::nullopt;
   const Element& worst = *out->tally.worst_element;
   if (worst.exact == 0) return std::nullopt;
   return worst.answer / worst.exact;

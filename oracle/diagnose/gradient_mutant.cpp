@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracle/diagnose/gradient_row.hpp"
+
 namespace ringproof::oracle {
 
 namespace {
@@ -19,53 +21,6 @@ struct Sums {
 double weight(const GradientRule::Pair& counts, std::int64_t h, std::int64_t i, std::int64_t j) {
   return counts ? counts(h, i, j) : 1.0;
 }
-
-/// dS and the size of its terms, for one row.
-class RowOfPairs {
- public:
-  RowOfPairs(const GradientPairs& pairs, const HeadPairs& head, const GradientRule& rule,
-             std::int64_t i)
-      : pairs_(pairs), head_(head), rule_(rule), i_(i) {
-    for (std::int64_t c = 0; c < pairs.value_dim; ++c) {
-      const double given = head.dout[size(i * pairs.value_dim + c)];
-      const double out = head.out[size(i * pairs.value_dim + c)];
-      dout.push_back(rule.ones_for_dout ? 1.0 : given);
-      const double in_D = rule.ones_for_dout_in_D ? 1.0 : given;
-      D_ += in_D * out;
-      absolute_D_ += std::abs(in_D * out);
-    }
-    if (!rule.ones_for_dout_in_D) D_ = head.D[size(i)];
-    if (rule.negative_D) D_ = -D_;
-    if (rule.without_D) D_ = absolute_D_ = 0;
-    dlse_ = rule.without_dlse ? 0 : head.dlse[size(i)];
-  }
-
-  void pair(std::int64_t j) {
-    const std::size_t cell = size(i_ * pairs_.keys + j);
-    const std::int64_t from = rule_.v_row ? rule_.v_row(i_, j) : j;
-    double dp = 0, absolute = 0;
-    for (std::int64_t c = 0; from >= 0 && c < pairs_.value_dim; ++c) {
-      const double term = dout[size(c)] * pairs_.v[size(from * pairs_.value_dim + c)];
-      dp += term;
-      absolute += std::abs(term);
-    }
-    p = rule_.p_exponent == 1 ? head_.p[cell] : std::pow(head_.p[cell], rule_.p_exponent);
-    const double factor = rule_.without_derivative ? 1 : head_.factor[cell];
-    const double probability = rule_.without_p ? (p > 0 ? 1 : 0) : p;
-    ds = probability * factor * (dp - D_ + dlse_);
-    absolute_ds = probability * std::abs(factor) * (absolute + absolute_D_ + std::abs(dlse_));
-  }
-
-  std::vector<double> dout;  // [Dv]
-  double p = 0, ds = 0, absolute_ds = 0;
-
- private:
-  const GradientPairs& pairs_;
-  const HeadPairs& head_;
-  const GradientRule& rule_;
-  std::int64_t i_;
-  double D_ = 0, absolute_D_ = 0, dlse_ = 0;
-};
 
 void add_scaled(const double* row, std::int64_t columns, double factor, double absolute,
                 std::size_t first, Sums& sums) {
@@ -156,11 +111,11 @@ WrongGradients wrong_gradients(const GradientPairs& pairs, const GradientMutant&
         const double k = pairs.scale * rule.factor_k * weight(rule.counts_k, head.h, i, j);
         const double v = rule.factor_v * weight(rule.counts_v, head.h, i, j);
         if (q != 0 && k_row >= 0) {
-          add_scaled(pairs.k.data() + k_row * D, D, q * row.ds, std::abs(q) * row.absolute_ds,
+          add_scaled(pairs.k.data() + k_row * D, D, q * row.ds.value, std::abs(q) * row.ds.absolute,
                      of_query, dq);
         }
         if (k != 0) {
-          add_scaled(head.q.data() + i * D, D, k * row.ds, std::abs(k) * row.absolute_ds,
+          add_scaled(head.q.data() + i * D, D, k * row.ds.value, std::abs(k) * row.ds.absolute,
                      size(j * D), dk);
         }
         if (v != 0) {

@@ -17,9 +17,9 @@ struct Sizes {
   std::vector<double> k, v;  // [Nk, D], [Nk, Dv]
 };
 
-double absolute_ds(const RowTruth& row, const RowGradients& g, std::size_t n, double absolute_D) {
-  const double factor = g.factor.empty() ? 1 : std::abs(g.factor[n]);
-  return row.p[n] * factor * (g.abs_dp[n] + absolute_D + std::abs(g.dlse));
+/// The size of p t.
+double absolute_bias(const RowTruth& row, const RowGradients& g, std::size_t n, double absolute_D) {
+  return row.p[n] * (g.abs_dp[n] + absolute_D + std::abs(g.dlse));
 }
 
 class Collector {
@@ -45,6 +45,7 @@ class Collector {
     const auto cells = size(pairs_.queries * pairs_.keys);
     head.p.assign(cells, 0.0);
     head.factor.assign(cells, 1.0);
+    if (problem_.bias) head.budget_bias.assign(cells, 0.0);
     for (std::int64_t i = 0; i < pairs_.queries && pairs_.not_evaluated.empty(); ++i) {
       row(head, i);
     }
@@ -109,7 +110,12 @@ class Collector {
       if (!gradients_.factor.empty()) {
         head.factor[size(i * pairs_.keys + j)] = gradients_.factor[n];
       }
-      const double ds = std::abs(pairs_.scale) * absolute_ds(row_, gradients_, n, absolute_D);
+      const double bias = absolute_bias(row_, gradients_, n, absolute_D);
+      if (problem_.bias) {
+        raise(head.budget_bias[size(i * pairs_.keys + j)], bound_.dbias[n], bias);
+      }
+      const double factor = gradients_.factor.empty() ? 1 : std::abs(gradients_.factor[n]);
+      const double ds = std::abs(pairs_.scale) * factor * bias;
       for (std::int64_t d = 0; d < pairs_.head_dim; ++d) {
         absolute_dq[size(d)] += ds * std::abs(pairs_.k[size(j * pairs_.head_dim + d)]);
         sizes_.k[size(j * pairs_.head_dim + d)] += ds * std::abs(gradients_.q[size(d)]);
@@ -123,6 +129,10 @@ class Collector {
       raise(budget, bound_.dq[size(d)], absolute_dq[size(d)]);
     }
     head.budget_q.push_back(budget);
+    head.p_sink.push_back(gradients_.p_sink);
+    double sink = 0;
+    raise(sink, bound_.dsink, gradients_.p_sink * (absolute_D + std::abs(gradients_.dlse)));
+    head.budget_sink.push_back(sink);
   }
 
   const Problem& problem_;

@@ -21,6 +21,8 @@ struct HeadPairs {
   std::vector<double> q{}, dout{}, out{};  // [Nq, D], [Nq, Dv], [Nq, Dv]
   std::vector<double> dlse{}, D{};         // [Nq]
   std::vector<double> budget_q{};  // [Nq] relative error that the contract allows dq's terms
+  std::vector<double> p_sink{}, budget_sink{};  // [Nq] the same of this row's addend of dsinks
+  std::vector<double> budget_bias{};            // [Nq, Nk] of dbias; empty without a bias
 };
 
 struct GradientPairs {

@@ -7,40 +7,24 @@
 #include <cstdio>
 #include <optional>
 
-#include "oracle/diagnose/comparison.hpp"
-#include "oracle/diagnose/gradient_mutant.hpp"
+#include "oracle/diagnose/addition_search.hpp"
 #include "oracle/judge/row_judge.hpp"
 
 namespace ringproof::oracle {
 
 namespace {
 
-struct Judged {
-  const Tensor* answer = nullptr;
-  OutputRule rule;
-  bool refused = false;
-};
-
-struct JudgedGradients {
-  Judged dq, dk, dv;
-};
-
-Judged judged(const Subject& subject, const Report& report, AnswerKind kind) {
+JudgedGradientAnswer judged(const Subject& subject, const Report& report, AnswerKind kind) {
   const AnswerReport* answer = report.find(kind);
   if (answer == nullptr) return {};
   return {&subject.input.find(kind)->tensor, output_rule(subject.contract, answer->judged_type),
           answer->verdict == Verdict::fail};
 }
 
-struct Candidate {
-  GradientMutant mutant;
-  std::int64_t elements = 0;
-  bool refuted = false;
-};
-
 /// Compares `rows` rows of one gradient; the values are those of consecutive rows.
-void compare(const Judged& judged, std::int64_t b, std::int64_t head, std::int64_t rows,
-             std::int64_t columns, const double* value, const double* bound, Candidate& candidate) {
+void compare(const JudgedGradientAnswer& judged, std::int64_t b, std::int64_t head,
+             std::int64_t rows, std::int64_t columns, const double* value, const double* bound,
+             Candidate& candidate) {
   if (judged.answer == nullptr) return;
   for (std::int64_t n = 0; n < rows * columns && !candidate.refuted; ++n) {
     const Certified exact{value[n], 0, 0};
@@ -55,7 +39,7 @@ void compare(const Judged& judged, std::int64_t b, std::int64_t head, std::int64
 /// needs no look at the rest.
 void compare_worst(const GradientPairs& pairs, const JudgedGradients& answers, const Report& report,
                    Candidate& candidate) {
-  const auto one_row = [&](const Judged& judged, const Row& row, std::int64_t columns,
+  const auto one_row = [&](const JudgedGradientAnswer& judged, const Row& row, std::int64_t columns,
                            const std::vector<double>& value, const std::vector<double>& bound,
                            std::int64_t at) {
     for (std::int64_t c = 0; c < columns && !candidate.refuted; ++c) {
@@ -91,15 +75,16 @@ void compare_worst(const GradientPairs& pairs, const JudgedGradients& answers, c
   }
 }
 
-/// The factor of each refused gradient by least squares over this KV head; none if all are 1.
+/// The factor of each refused gradient by least squares over this KV head; none for a gradient of
+/// which too few elements are refused for a fitted factor to say anything.
 std::optional<GradientMutant> guessed_gain(const GradientPairs& pairs,
-                                           const JudgedGradients& answers) {
+                                           const JudgedGradients& answers, const Report& report) {
   const WrongGradients right = wrong_gradients(pairs, GradientMutant{});
   GradientMutant gain{.id = "GAIN", .words = "", .also = "", .rule = {}};
-  const auto regress = [&](const char* name, const Judged& judged, std::int64_t rows,
+  const auto regress = [&](AnswerKind kind, const JudgedGradientAnswer& judged, std::int64_t rows,
                            std::int64_t columns, const std::vector<double>& value,
                            const auto& head_of, bool& wrong, double& factor) {
-    if (!judged.refused) return;
+    if (!judged.refused || report.find(kind)->tally.failed < kFewestForFactor) return;
     double xx = 0, xy = 0;
     for (std::size_t n = 0; n < value.size(); ++n) {
       const auto place = static_cast<std::int64_t>(n) / columns;
@@ -113,18 +98,18 @@ std::optional<GradientMutant> guessed_gain(const GradientPairs& pairs,
     wrong = true;
     factor = xy / xx;
     char text[48];
-    std::snprintf(text, sizeof text, "%s times %.6g", name, factor);
+    std::snprintf(text, sizeof text, "%s times %.6g", std::string(name(kind)).c_str(), factor);
     gain.words += (gain.words.empty() ? "" : ", ") + std::string(text);
   };
   const auto query_head = [&](std::int64_t n) {
     return pairs.heads[static_cast<std::size_t>(n)].h;
   };
   const auto key_head = [&](std::int64_t) { return pairs.kv_head; };
-  regress("dq", answers.dq, pairs.queries, pairs.head_dim, right.dq, query_head, gain.dq,
+  regress(AnswerKind::dq, answers.dq, pairs.queries, pairs.head_dim, right.dq, query_head, gain.dq,
           gain.rule.factor_q);
-  regress("dk", answers.dk, pairs.keys, pairs.head_dim, right.dk, key_head, gain.dk,
+  regress(AnswerKind::dk, answers.dk, pairs.keys, pairs.head_dim, right.dk, key_head, gain.dk,
           gain.rule.factor_k);
-  regress("dv", answers.dv, pairs.keys, pairs.value_dim, right.dv, key_head, gain.dv,
+  regress(AnswerKind::dv, answers.dv, pairs.keys, pairs.value_dim, right.dv, key_head, gain.dv,
           gain.rule.factor_v);
   if (!gain.dq && !gain.dk && !gain.dv) return std::nullopt;
   return gain;
@@ -148,13 +133,14 @@ void compare(const GradientPairs& pairs, const JudgedGradients& answers, Candida
   }
 }
 
-/// True if the class changes every refused gradient, and at least one.
+/// True if the class changes every refused gradient; some gradient is refused.
 bool fits(const GradientMutant& mutant, const JudgedGradients& answers) {
-  const auto covers = [](bool changed, const Judged& one) { return changed || !one.refused; };
-  const bool all = covers(mutant.dq, answers.dq) && covers(mutant.dk, answers.dk) &&
-                   covers(mutant.dv, answers.dv);
-  return all && ((mutant.dq && answers.dq.refused) || (mutant.dk && answers.dk.refused) ||
-                 (mutant.dv && answers.dv.refused));
+  const auto covers = [](bool changed, const JudgedGradientAnswer& one) {
+    return changed || !one.refused;
+  };
+  return covers(mutant.dq, answers.dq) && covers(mutant.dk, answers.dk) &&
+         covers(mutant.dv, answers.dv) && covers(mutant.dbias, answers.dbias) &&
+         covers(mutant.dsinks, answers.dsinks);
 }
 
 /// (b, KV head) in order, that of the worst refused element first.
@@ -179,13 +165,16 @@ std::vector<std::pair<std::int64_t, std::int64_t>> heads_in_order(const Problem&
 }  // namespace
 
 void add_gradient_classes(const Subject& subject, const Report& report, Diagnosis& diagnosis) {
-  const JudgedGradients answers{judged(subject, report, AnswerKind::dq),
-                                judged(subject, report, AnswerKind::dk),
-                                judged(subject, report, AnswerKind::dv)};
-  if (!answers.dq.refused && !answers.dk.refused && !answers.dv.refused) return;
+  const JudgedGradients answers{
+      judged(subject, report, AnswerKind::dq), judged(subject, report, AnswerKind::dk),
+      judged(subject, report, AnswerKind::dv), judged(subject, report, AnswerKind::dbias),
+      judged(subject, report, AnswerKind::dsinks)};
+  if (!answers.refused()) return;
+  const AdditionSearch additions(subject, answers, report);
   std::vector<Candidate> candidates;
   for (GradientMutant& mutant : gradient_classes(subject)) {
-    if (fits(mutant, answers)) candidates.push_back({std::move(mutant)});
+    if (!fits(mutant, answers)) continue;
+    additions.start_worst(candidates.emplace_back(Candidate{std::move(mutant)}));
   }
   bool gain_guessed = false;  // from the KV head of the worst element
   for (const auto& [b, kv_head] : heads_in_order(subject.problem(), report)) {
@@ -199,13 +188,17 @@ void add_gradient_classes(const Subject& subject, const Report& report, Diagnosi
     }
     if (!gain_guessed) {
       gain_guessed = true;
-      if (auto gain = guessed_gain(pairs, answers)) candidates.push_back({std::move(*gain)});
+      auto gain = guessed_gain(pairs, answers, report);
+      if (gain && fits(*gain, answers)) candidates.push_back({std::move(*gain)});
     }
     for (Candidate& candidate : candidates) {
       if (!candidate.refuted) compare_worst(pairs, answers, report, candidate);
       if (!candidate.refuted) compare(pairs, answers, candidate);
+      if (!candidate.refuted) additions.add(pairs, candidate);
     }
   }
+  for (Candidate& candidate : candidates) additions.compare(candidate);
+  additions.compare_whole(candidates);
   for (const Candidate& candidate : candidates) {
     if (candidate.refuted) {
       ++diagnosis.refuted;

@@ -27,20 +27,28 @@ std::optional<Finding> narrow(const std::string& name, const Histogram& histogra
   if (refused == 0) return std::nullopt;
   for (std::size_t n = first; n <= last; ++n) inside += histogram.judged[n];
   // Only the few values that hold refused elements, if they do not make up a range.
-  std::int64_t marked = 0, values = 0;
+  std::int64_t marked = 0, values = 0, holes = 0;
   std::string list;
   for (std::size_t n = first; n <= last; ++n) {
-    if (histogram.refused[n] == 0) continue;
+    if (histogram.refused[n] == 0) {
+      holes += histogram.judged[n] > 0;
+      continue;
+    }
     marked += histogram.judged[n];
     list += (values++ == 0 ? " " : ", ") + std::to_string(n);
   }
-  const bool as_list = values <= 4 && 2 * marked < inside;
+  const bool as_list = values <= 4 && holes > 0;
+  // A residue is worth a line for its pattern: a range of which much is missing has none.
+  const bool gaps = holes > 0 && !as_list;
+  const bool residue = name.find(" mod ") != std::string::npos;
+  if (residue && gaps && 8 * holes > values) return std::nullopt;
   const auto share = [&](std::int64_t part) {
     return static_cast<double>(part) / static_cast<double>(judged);
   };
   const std::int64_t part = as_list ? marked : inside;
   if (share(part) > 0.75) return std::nullopt;
-  return Finding{name + (as_list ? " in" + list : range_text(first, last)), share(part),
+  const std::string where = as_list ? " in" + list : range_text(first, last);
+  return Finding{name + where + (gaps ? ", with gaps" : ""), share(part),
                  static_cast<double>(refused) / static_cast<double>(part)};
 }
 

@@ -53,9 +53,11 @@ std::vector<Numbering> numberings(const Case& input, const Contract& contract,
   if (p.heads > 1) by_row("head", [row](std::size_t n) { return row(n).h; });
   by_row("query", [row](std::size_t n) { return row(n).i; });
   by_row("visible keys", [&field](std::size_t n) { return field.visible[n]; });
-  by_row("document", [&p, row](std::size_t n) {
-    return std::int64_t{p.document_q[static_cast<std::size_t>(row(n).b * p.queries + row(n).i)]};
-  });
+  if (has_documents(p)) {
+    by_row("document", [&p, row](std::size_t n) {
+      return std::int64_t{p.document_q[static_cast<std::size_t>(row(n).b * p.queries + row(n).i)]};
+    });
+  }
   const Subject subject{input, contract, p.spec.ranks.value_or(contract.partials.count), {}};
   for (const Sharing& sharing : sharings(subject)) {
     by_row(std::string("rank (") + sharing.name + ")",

@@ -33,9 +33,11 @@ std::vector<Numbering> numberings(const Case& input, const Contract& contract, A
   add(place, [](const Row& row, std::int64_t) { return row.i; });
   const auto& documents = keys ? p.document_k : p.document_q;
   const std::int64_t length = keys ? p.keys : p.queries;
-  add("document", [&documents, length](const Row& row, std::int64_t) {
-    return std::int64_t{documents[static_cast<std::size_t>(row.b * length + row.i)]};
-  });
+  if (has_documents(p)) {
+    add("document", [&documents, length](const Row& row, std::int64_t) {
+      return std::int64_t{documents[static_cast<std::size_t>(row.b * length + row.i)]};
+    });
+  }
   const Subject subject{input, contract, p.spec.ranks.value_or(contract.partials.count), {}};
   for (const Sharing& sharing : sharings(subject)) {
     add(std::string("rank (") + sharing.name + ")", [sharing, keys](const Row& row, std::int64_t) {

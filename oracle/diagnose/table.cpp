@@ -47,6 +47,12 @@ std::vector<Tiles> tiled_families(std::int64_t keys) {
   return result;
 }
 
+bool has_documents(const Problem& p) {
+  const auto other = [](std::int32_t document) { return document != 0; };
+  return std::any_of(p.document_q.begin(), p.document_q.end(), other) ||
+         std::any_of(p.document_k.begin(), p.document_k.end(), other);
+}
+
 std::int64_t Sharing::query_rank(std::int64_t b, std::int64_t i) const {
   const std::int64_t length = std::max(problem->queries, problem->keys);
   // A file that holds one rank's rows has fewer queries than the ring has keys.

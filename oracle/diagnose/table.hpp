@@ -40,6 +40,9 @@ struct Tiles {
 };
 std::vector<Tiles> tiled_families(std::int64_t keys);
 
+/// True if rows are told apart by documents at all.
+bool has_documents(const Problem&);
+
 /// Who owns what when `ranks` ranks share the rows; the spec's layout, or all of them if it names
 /// none.
 struct Sharing {

@@ -189,6 +189,12 @@ std::string to_text(const Fit& fit, const Diagnosis& diagnosis) {
     text +=
         "answer      a looser contract accepts it: less accurate than declared, or a mistake as "
         "small as that\n";
+  } else if (const auto arithmetic = static_cast<std::size_t>(diagnosis.functions);
+             arithmetic < diagnosis.explanations.size()) {
+    const Explanation& one = diagnosis.explanations[arithmetic];
+    text += fmt::format(
+        "answer      {}arithmetic less accurate than a single field or a name declares: {}, {}\n",
+        by_mistake ? "a known mistake, or " : "", one.id, one.words);
   } else if (by_mistake) {
     text += "answer      the kernel: a known mistake explains it, and no contract accepts it\n";
   } else {

@@ -190,3 +190,23 @@ TEST_CASE("a mistake beside one more spoilt element is refuted") {
   set_value(builder, "out", 5, 3.25);
   CHECK(explain(builder, "fp32").diagnosis.functions == 0);
 }
+
+TEST_CASE("a fitted factor explains no answer of which fewer than three elements are refused") {
+  const CaseBuilder right = plain_case(kPlain, kSizes, DType::f32);
+  const auto gains = [](const Diagnosed& result) {
+    std::int64_t count = 0;
+    for (const Explanation& one : result.diagnosis.explanations) count += one.id == "GAIN";
+    return count;
+  };
+  for (const Index refused : {Index{1}, Index{2}}) {
+    CaseBuilder wrong = right;
+    for (Index n = 0; n < refused; ++n)
+      set_value(wrong, "out", n, 1.37 * value_at(wrong, "out", n));
+    const Diagnosed result = explain(wrong, "fp32");
+    CHECK(result.report.find(AnswerKind::out)->tally.failed == refused);
+    CHECK(gains(result) == 0);
+  }
+  CaseBuilder all = right;
+  for (Index n = 0; n < 4 * 21 * 6; ++n) set_value(all, "out", n, 1.37 * value_at(all, "out", n));
+  CHECK(gains(explain(all, "fp32")) == 1);
+}

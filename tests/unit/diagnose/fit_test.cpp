@@ -2,6 +2,7 @@
 #include "oracle/diagnose/fit.hpp"
 
 #include "tests/unit/diagnose/planted.hpp"
+#include "tests/unit/judge/gradient_case.hpp"
 
 using namespace ringproof::oracle;
 using namespace ringproof::test;
@@ -75,4 +76,57 @@ TEST_CASE("another function is accepted by no contract") {
   const Fit result = fit(builder.assemble(), "fp32", {});
   CHECK(result.accepting.empty());
   for (const AnswerFit& answer : result.answers) CHECK(answer.deciding.empty());
+}
+
+TEST_CASE("an exponential that is inexact at zero as well is decided by exp_rel and exp_zero") {
+  CaseBuilder builder = plain_case(R"({"version": 1})", kSizes, DType::bf16);
+  const Case input = builder.assemble();
+  PlainKernel kernel(input.problem);
+  // Every weight is too large by 2^-13, also that of the row's maximum, whose exponent is 0.
+  kernel.lse = [](double lse) { return lse + std::log1p(0x1p-13); };
+  store(input.problem, kernel, builder);
+  const Fit result = fit(builder.assemble(), "bf16-flash", {});
+  REQUIRE(result.answers.size() == 1);
+  CHECK(result.answers[0].kind == AnswerKind::lse);
+  CHECK(names(result.answers[0].deciding, "softmax.exp_rel, softmax.exp_zero"));
+}
+
+TEST_CASE("a gradient whose running sum is stored in sixteen bits is decided by its sums") {
+  constexpr std::int64_t kRows = 512, kKeys = 8, kColumns = 4, kChunk = 32;
+  CaseBuilder builder = random_case(DType::bf16,
+                                    {.heads = 1,
+                                     .kv_heads = 1,
+                                     .queries = kRows,
+                                     .keys = kKeys,
+                                     .head_dim = 4,
+                                     .value_dim = kColumns},
+                                    7);
+  // Of one sign, so that the sum grows and every store cuts some of it.
+  builder.set("dout", make_tensor(DType::bf16, {1, 1, kRows, kColumns}, [](std::int64_t n) {
+                return round_nearest(DType::bf16, 1 + 0.01 * static_cast<double>(n % 37));
+              }));
+  answer_gradients(builder, DType::bf16);
+  const Case input = builder.assemble();
+  const HeadTruth head(input.problem, 0, 0, Precision::fast);
+  std::vector<double> sum(kKeys * kColumns);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    const HeadTruth::RowId id{0, i};
+    RowTruth row;
+    head.rows({&id, 1}, &row);
+    for (std::size_t n = 0; n < sum.size(); ++n) {
+      const auto column = static_cast<std::int64_t>(n) % kColumns;
+      sum[n] += row.p[n / kColumns] * input.dout.at(0, 0, i, column);
+      if (i % kChunk == kChunk - 1) sum[n] = round_down(DType::bf16, sum[n]);
+    }
+  }
+  for (std::size_t n = 0; n < sum.size(); ++n) {
+    set_value(builder, "dv", static_cast<std::int64_t>(n), sum[n]);
+  }
+  const Fit result = fit(builder.assemble(), "bf16-flash", {});
+  REQUIRE(result.answers.size() == 1);
+  CHECK(result.answers[0].kind == AnswerKind::dv);
+  REQUIRE_FALSE(result.answers[0].deciding.empty());
+  CHECK(contains(result.answers[0].deciding.front().field, "16-bit gradient sums"));
+  REQUIRE_FALSE(result.accepting.empty());
+  CHECK(contains(result.accepting.front().contract, "+gacc"));
 }

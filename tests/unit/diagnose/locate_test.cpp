@@ -106,3 +106,65 @@ TEST_CASE("the worst row points along the key that weighs too much") {
   CHECK(location.worst->i == 7);
   CHECK(contains(location.along, "key 11, which weighs too much"));
 }
+
+TEST_CASE("refused rows of one document and of one rank are found by it") {
+  const auto located = [](CaseBuilder builder, const char* contract_name,
+                          const std::function<bool(std::int64_t i)>& where) {
+    answer(builder, DType::f32);
+    for (std::int64_t n = 0; n < 3 * 40 * 8; ++n) {
+      if (where(n / 8 % 40)) set_value(builder, "out", n, value_at(builder, "out", n) + 0.25);
+    }
+    const Case input = builder.assemble();
+    const Contract contract = read_contract(contract_name, input.problem.spec);
+    const Report report = check(input, contract, {});
+    return locate(input, contract, error_field(input, contract, {}, report));
+  };
+  CaseBuilder packed = random_case(DType::f32, kSizes, 3), ring = packed;
+  for (const char* name : {"cu_seqlens_q", "cu_seqlens_k"}) {
+    packed.set(name, make_list(DType::i32, {0, 13, 29, 40}));
+  }
+  CHECK(says(located(packed, "fp32", [](std::int64_t i) { return i >= 13 && i < 29; }),
+             "document = 1"));
+  ring.spec = R"({"version": 1, "ranks": 4, "ring": {"layout": "striped", "order": "down"}})";
+  CHECK(says(located(ring, "fp32-ring4", [](std::int64_t i) { return i % 4 == 2; }),
+             "rank (striped) = 2"));
+}
+
+TEST_CASE("a case without documents is not located by them, nor explained by their boundaries") {
+  CaseBuilder builder =
+      plain_case(R"({"version": 1, "causal": "top_left", "window": [5, 0]})", kSizes, DType::f32);
+  const Case input = builder.assemble();
+  PlainKernel kernel(input.problem);
+  kernel.sees = [](std::int64_t, std::int64_t, std::int64_t) { return true; };
+  store(input.problem, kernel, builder);
+  const Diagnosed result = explain(builder, "fp32");
+  CHECK(result.ids().count("MASK-DROP") == 1);
+  for (const Explanation& one : result.diagnosis.explanations) {
+    INFO(one.words);
+    CHECK_FALSE(contains(one.words, "document"));
+  }
+}
+
+TEST_CASE("a range of numbers is printed if refusals fill it, a few numbers as a list") {
+  const auto text = [](const std::string& name, const std::set<std::int64_t>& refused) {
+    Histogram histogram;
+    for (std::int64_t n = 0; n < 64; ++n) histogram.add(n, 10, refused.count(n) != 0 ? 7 : 0);
+    const auto finding = narrow(name, histogram);
+    return finding ? finding->words : "";
+  };
+  std::set<std::int64_t> filled, odd, nearly;
+  for (std::int64_t n = 8; n < 40; ++n) {
+    filled.insert(n);
+    if (n % 2 == 1) odd.insert(n);
+    if (n != 20) nearly.insert(n);
+  }
+  CHECK(text("query mod 64", filled) == "query mod 64 from 8 to 39");
+  CHECK(text("query mod 64", odd).empty());
+  CHECK(text("query mod 64", nearly) == "query mod 64 from 8 to 39, with gaps");
+  CHECK(text("query", odd) == "query from 9 to 39, with gaps");
+  CHECK(text("query mod 64", {3, 17, 60}) == "query mod 64 in 3, 17, 60");
+  CHECK(text("query", {5}) == "query = 5");
+  std::set<std::int64_t> all;
+  for (std::int64_t n = 0; n < 60; ++n) all.insert(n);
+  CHECK(text("query", all).empty());  // no small part
+}
