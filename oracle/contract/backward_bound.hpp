@@ -104,8 +104,9 @@ class GradientBoundSums {
 };
 
 /// Bounds of one row's gradients, joined to `sums` unless null. `given`: isolated mode (34). An
-/// empty row has bounds 0. `magnitudes` are filled unless null; zeros where nothing is bounded. Thread-safe, if no two threads share `sums`; no allocation once a thread
-/// has seen its longest row.
+/// empty row has bounds 0. `magnitudes` are filled unless null; zeros where nothing is bounded.
+/// Thread-safe, if no two threads share `sums`; no allocation once a thread has seen its longest
+/// row.
 void bound_row_backward(const Contract&, const Problem&, const GivenForward& given,
                         const BackwardHead&, const RowTruth&, const RowGradients&,
                         RowGradientBound& bound, GradientBoundSums* sums,

@@ -1,6 +1,6 @@
-// The aggregate test of the probabilistic level for dq, dk and dv: formula (41) of docs/contract.md.
-// The errors of all elements together, each with the sign of its gradient, against what casts of P
-// and dS and roundings of outputs are likely to do. It sees a dS or P that is truncated, which no
+// The aggregate test of the probabilistic level for dq, dk and dv: (41) of docs/contract.md. The
+// errors of all elements together, each with the sign of its gradient, against what casts of P and
+// dS and roundings of outputs are likely to do. It sees a dS or P that is truncated, which no
 // bound of elements does. Not here: single elements, and gradients that are sums over whole heads.
 #pragma once
 

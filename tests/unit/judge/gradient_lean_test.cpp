@@ -1,5 +1,5 @@
-// The aggregate test of gradients, (41): it sees a cast of P or dS that truncates, which no bound of
-// elements does, and is silent about kernels that round to nearest, whatever their inputs repeat.
+// The aggregate test of gradients, (41): it sees a cast of P or dS that truncates, which no bound
+// of elements does, and is silent about kernels that round to nearest, whatever inputs repeat.
 #include <cmath>
 #include <functional>
 
@@ -134,7 +134,7 @@ TEST_CASE("kernels that round P and dS to nearest are never suspect") {
       largest = std::max(largest, std::abs(one.found.lean) / one.bound);
     }
   }
-  // Under the model |lean| exceeds 2/3 of its bound with a probability below 2 exp(-lambda^2 / 4.5).
+  // Beyond 2/3 of the bound lies a probability below 2 exp(-lambda^2 / 4.5) under the model.
   CHECK(largest < 0.67);
 }
 
