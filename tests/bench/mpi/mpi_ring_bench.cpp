@@ -39,11 +39,8 @@ double over_all(double mine, MPI_Op operation) {
   return all;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+/// The transport is gone before MPI is.
+void run(int argc, char** argv) {
   const auto argument = [&](int n, long otherwise) {
     return argc > n ? std::atol(argv[n]) : otherwise;
   };
@@ -71,6 +68,14 @@ int main(int argc, char** argv) {
     const double waited = over_all(seconds_waited() - before, MPI_SUM);
     if (transport.rank() == 0) std::printf("%.6f %.6f\n", seconds, waited);
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  run(argc, argv);
   MPI_Finalize();
   return 0;
 }
