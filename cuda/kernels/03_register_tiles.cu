@@ -1,5 +1,5 @@
 // Step 3, register tiles: 256 threads in a square of 16 x 16 share 64 queries and 64 keys, so each
-// computes 4 x 4 scores from 4 + 4 numbers a step: an eighth of the loads from shared memory. The
+// computes 4 x 4 scores from 4 + 4 numbers a step: each load from shared memory serves four. The
 // sixteen threads of a row agree on maximum and sums by shuffles; weights go through shared memory.
 #include "cuda/kernels/ladder.cuh"
 

@@ -11,7 +11,7 @@ constexpr Kernel kLadder[] = {
      "fp32", "bf16-io", "fp16-io"},
     {"02", "shared tiles", "keys and values by way of shared memory; the softmax goes online",
      "fp32-gpu", "bf16-io", "fp16-io"},
-    {"03", "register tiles", "a thread computes 4 x 4 scores; an eighth of the shared loads",
+    {"03", "register tiles", "a thread computes 4 x 4 scores; a shared load serves four products",
      "fp32-gpu", "bf16-io", "fp16-io"},
     {"04", "warp rows", "a row belongs to one warp; maxima, sums and weights are shuffles",
      "fp32-gpu", "bf16-io", "fp16-io"},
