@@ -9,10 +9,12 @@ with a NAME replaces what it judged; table.py writes the page from it.
 """
 
 import argparse
+import functools
 import importlib
 import importlib.metadata
 import json
 import pathlib
+import subprocess
 import sys
 import warnings
 
@@ -26,8 +28,18 @@ GRADIENTS = ("dq", "dk", "dv")
 
 
 def kernel_of(implementation):
+    """Its adapter; one of a version that requirements.txt does not name gets that version's folder.
+    """
     module, function = implementation["kernel"].split(":")
-    return getattr(importlib.import_module(module), function)
+    kernel = getattr(importlib.import_module(module), function)
+    if "version" not in implementation:
+        return kernel
+    wanted = f"{implementation['package']}=={implementation['version']}"
+    folder = ROOT / "build/findings" / wanted
+    if not folder.exists():
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target",
+                        str(folder), wanted], check=True)
+    return functools.partial(kernel, path=str(folder))
 
 
 def answers_of(kernel, arguments):
@@ -51,7 +63,8 @@ def filed(implementation, dtype, contract, group, folder):
     (refused, explanations), cases = group
     _, name, report, arguments = min(cases, key=lambda one: one[0])
     function = implementation["kernel"].split(":")[1]
-    parts = [implementation["package"], function, dtype, name, "-".join(refused)]
+    package = "-".join([implementation["package"], *implementation.get("version", "").split()])
+    parts = [package, function, dtype, name, "-".join(refused)]
     path = folder / (".".join(parts) + ".safetensors")
     path.unlink(missing_ok=True)
     report.save(path)
@@ -116,7 +129,8 @@ def main():
         label = f"{implementation['package']}: {implementation['name']}"
         if options.names and not any(name in label for name in options.names):
             continue
-        version = importlib.metadata.version(implementation["package"])
+        version = implementation.get("version") or importlib.metadata.version(
+            implementation["package"])
         runs = []
         for dtype, contract in implementation["contracts"].items():
             stricter = implementation.get("stricter", {}).get(dtype)

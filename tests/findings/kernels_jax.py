@@ -1,5 +1,7 @@
 """Attention functions of JAX and of packages that stand on it, on a processor."""
 
+import os
+
 import jax
 import jax.numpy as jnp
 import numpy
@@ -32,6 +34,16 @@ def dot_product_attention(given):
         lambda q, k, v: jax.nn.dot_product_attention(
             q, k, v, bias=_full(given, "bias"), mask=_full(given, "mask"), scale=given["scale"],
             is_causal=given.get("causal", False))), given)
+
+
+def keras(given):
+    """keras.ops on JAX; its axes are [B, N, H, D]."""
+    os.environ["KERAS_BACKEND"] = "jax"
+    import keras as package
+    return with_gradients(swapped(
+        lambda q, k, v: package.ops.dot_product_attention(
+            q, k, v, bias=_full(given, "bias"), mask=_full(given, "mask"), scale=given["scale"],
+            is_causal=given.get("causal", False), flash_attention=False)), given)
 
 
 def flax(given):

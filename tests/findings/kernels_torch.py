@@ -123,13 +123,24 @@ def gpt_oss_eager(given):
     return _transformers(eager_attention_forward, given, sinks=tensor(sinks))
 
 
+def call_ring_attention_pytorch(q, k, v, given, **ring):
+    """Its axes are [B, N, H, D]; heads of one group stand kv_heads apart, not side by side."""
+    from ring_attention_pytorch.ring_flash_attention import ring_flash_attn
+    groups = k.shape[1]
+    q = q.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+    if "softcap" in given:
+        ring |= {"softclamp_qk_sim": True, "softclamp_value": float(given["softcap"])}
+    # [ring]
+    out = ring_flash_attn(*(part.transpose(1, 2).contiguous() for part in (q, k, v)),
+                          causal=given.get("causal", False), bucket_size=16, **ring)
+    # [/ring]
+    return out.transpose(1, 2).unflatten(1, (-1, groups)).transpose(1, 2).flatten(1, 2)
+
+
 def ring_attention_pytorch(given):
     """One rank, buckets of 16 keys."""
-    from ring_attention_pytorch.ring_flash_attention import ring_flash_attn
     return with_gradients(
-        lambda q, k, v: ring_flash_attn(
-            *(part.transpose(1, 2) for part in (q, k, v)), causal=given.get("causal", False),
-            bucket_size=16).transpose(1, 2), given)
+        lambda q, k, v: call_ring_attention_pytorch(q, k, v, given), given)
 
 
 def memory_efficient_attention_pytorch(given):

@@ -16,13 +16,19 @@ ANSWERS = ("out", "lse", "dq", "dk", "dv")
 TYPES = {"float64": "fp64", "float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
+def fields(value, path=""):
+    """Leaves of a contract in words: inputs.load_u 2^-24."""
+    if isinstance(value, dict):
+        return [word for name, one in value.items() if path or name != "base"
+                for word in fields(one, f"{path}.{name}" if path else name)]
+    return [f"{path} {power(value)}"]
+
+
 def contract_words(contract):
     """A name, or a base and the fields that replace its own: `fp32-simd`, inputs.load_u 2^-24."""
     if isinstance(contract, str):
         return f"`{contract}`"
-    fields = [f"{room}.{name} {power(value)}" for room, group in contract.items()
-              if room != "base" for name, value in group.items()]
-    return ", ".join([f"`{contract['base']}`", *fields])
+    return ", ".join([f"`{contract['base']}`", *fields(contract)])
 
 
 def power(value):

@@ -107,6 +107,23 @@ def torch_sdpa():
     return report
 
 
+def triton_kernel():
+    # [triton]
+    import os
+    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
+    import torch
+    from fla.ops.attn.parallel import parallel_attn
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 32, heads, 16, requires_grad=True) for heads in (4, 2, 2))
+    out = parallel_attn(q, k, v)
+    dout = torch.randn_like(out)
+    dq, dk, dv = torch.autograd.grad(out, (q, k, v), dout)
+    report = ringproof.check(q, k, v, out=out, dout=dout, dq=dq, dk=dk, dv=dv, layout="bnhd",
+                             causal="top_left", contract="fp32-gpu")
+    # [/triton]
+    return report
+
+
 def jax_attention():
     # [jax]
     import jax

@@ -38,6 +38,7 @@ def test_a_logged_call_becomes_a_case(tmp_path):
 
 
 @pytest.mark.parametrize("package, recipe", [("torch", recipes.torch_sdpa),
+                                             ("fla", recipes.triton_kernel),
                                              ("jax", recipes.jax_attention)])
 def test_recipes_of_large_packages(package, recipe):
     pytest.importorskip(package)
