@@ -35,6 +35,11 @@ class Page(unittest.TestCase):
         self.assertIn("| 3/3 |  |  | 1/3 |  | 1 |", text)
         self.assertIn("| dk | 1 | `plain.full` | DKV-SWAP | no contract |", text)
 
+    def test_fields_of_fields_are_named_by_their_path(self):
+        contract = {"base": "fp32", "backward": {"ring": {"count": {"keys": 16}, "acc_u": "0x1p-8"}}}
+        self.assertEqual(table.contract_words(contract),
+                         "`fp32`, backward.ring.count.keys 16, backward.ring.acc_u 2^-8")
+
     def test_a_changed_verdict_is_noticed(self):
         self.page.write_text(self.page.read_text().replace("1/3", "3/3"))
         self.assertIn("run findings", table.main(self.page, self.record))
