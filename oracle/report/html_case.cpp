@@ -26,7 +26,7 @@ std::string section(std::string_view title, const std::string& content) {
 /// A line from left to right: what is accepted, the exact value, the answer. An answer far outside
 /// stands at the edge, and the figure beside it says how far.
 std::string strip(const Element& element) {
-  const auto [low, high] = element.accepted;
+  const double low = element.accepted.low, high = element.accepted.high;
   if (!std::isfinite(low) || !std::isfinite(high) || !std::isfinite(element.exact)) return "";
   constexpr double kLeft = 35, kRight = 65, kEdge = 2;  // percent
   const double middle = (kLeft + kRight) / 2, width = high - low;
