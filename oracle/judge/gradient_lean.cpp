@@ -103,6 +103,8 @@ double add_element(double answer, const Certified& exact, double exact_bound, do
   found.remainder +=
       exact_bound + exact.radius + rounding.eta + 0x1p-50 * std::fabs(answer - exact.hi);
   found.variance += square(rounding.u * reach);
+  found.drift += sign * (round_nearest(rule.dtype, exact.hi) - exact.hi);
+  found.drift_scale += square(rounding.u * exact.hi);
   return sign;
 }
 

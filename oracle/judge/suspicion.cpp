@@ -40,6 +40,9 @@ void add_suspicion(const SuspicionRules& rules, const Problem& problem, const Ro
     of_row.lean += sign * ((answer - exact.hi) - exact.lo);
     of_row.remainder += exact.radius + rounding.eta + 0x1p-50 * std::abs(answer - exact.hi);
     of_row.variance += std::pow(rounding.u * reach, 2);
+    // Rows whose outputs are nearly the same number are rounded alike: precondition (c).
+    of_row.drift += sign * (round_nearest(rule.dtype, exact.hi) - exact.hi);
+    of_row.drift_scale += std::pow(rounding.u * exact.hi, 2);
   }
   if (finite && std::isfinite(of_row.lean)) suspicion.merge(of_row);
 }

@@ -143,6 +143,23 @@ TEST_CASE("scores on a grid refute the model and not the kernel") {
   CHECK(report.verdict != Verdict::suspect);
 }
 
+TEST_CASE("outputs that are nearly one number are rounded alike, and not suspect for it") {
+  CaseBuilder builder = long_case();
+  for (std::int64_t n = 0; n < kQueries * 16; ++n) {
+    set_value(builder, "q", n, value_at(builder, "q", n) / 64);  // nearly equal weights
+  }
+  // A third of a step of bf16 above 1 in every output, which 16 bits round down.
+  builder.set("v", make_tensor(DType::bf16, {1, 1, kKeys, kColumns}, [](std::int64_t n) {
+                return 1 + (n / kColumns % 3 == 0 ? 0x1p-7 : 0.0);
+              }));
+  answer_with_cast(builder, nearest_bf16, DType::bf16);
+  const Report report = judge_probably(builder, "bf16-flash");
+  CHECK(std::abs(report.probabilistic->found.lean) > report.probabilistic->lean_bound);
+  CHECK(report.probabilistic->lean_refuted);
+  CHECK(report.verdict != Verdict::suspect);
+  CHECK(report.verdict != Verdict::fail);
+}
+
 TEST_CASE("the factor of the probabilistic level grows with the number of elements") {
   CHECK(std::round(10 * azuma_factor(0x1p-30, 1)) == 66);
   CHECK(std::round(10 * azuma_factor(0x1p-30, 1e4)) == 78);
