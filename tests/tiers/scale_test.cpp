@@ -1,5 +1,6 @@
 // Large rings on the simulated cluster: scale.py ends with an error as soon as a ring does not take
-// the time that the model derives for it, or a link carries more than another.
+// the time that the model derives for it, a link carries more than another, or docs/performance.md
+// shows another figure. Rings of 256 and 1024 ranks take minutes: `./run scale` compares them, too.
 #include <array>
 #include <cstdio>
 #include <string>
@@ -8,7 +9,8 @@
 
 TEST_CASE(
     "C22: on a simulated cluster time follows the model and every link carries the same bytes") {
-  const std::string command = std::string(RINGPROOF_SCALE_COMMAND) + " --ranks 4 16 64 2>&1";
+  const std::string options = " --ranks 4 16 64 --check docs/performance.md 2>&1";
+  const std::string command = RINGPROOF_SCALE_COMMAND + options;
   FILE* pipe = popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string text;
@@ -19,6 +21,5 @@ TEST_CASE(
   const int status = WEXITSTATUS(pclose(pipe));
   INFO(text);
   CHECK(status == 0);
-  CHECK(text.find("| 64 | zigzag |") != std::string::npos);
-  CHECK(text.find("Crossing point: ") != std::string::npos);
+  CHECK(text.find("shows what the simulator gives") != std::string::npos);
 }
