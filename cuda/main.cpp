@@ -26,6 +26,7 @@ using namespace ringproof;
 using namespace ringproof::reference;
 
 constexpr Index kMostRanks = 256;
+constexpr Index kMostHeads = 65535;  // and batches: a grid has no more blocks in those directions
 
 struct Options : TierOptions {
   std::string kernel;
@@ -78,6 +79,10 @@ void expect_supported(const CaseInput& input, const Options& options) {
   if (problem.head_dim > cuda::kMostHeadDim || problem.value_dim > cuda::kMostHeadDim) {
     refuse(options.case_path,
            fmt::format("heads wider than {} are not supported by this tier", cuda::kMostHeadDim));
+  }
+  if (problem.heads > kMostHeads || problem.batches > kMostHeads) {
+    refuse(options.case_path,
+           fmt::format("more than {} heads or batches are not supported by this tier", kMostHeads));
   }
 }
 

@@ -2,7 +2,9 @@
 // -fsanitize=thread call these functions at every load and store, and nothing is linked against the
 // thread sanitizer's library. So every access of a kernel, and every touch of device memory by the
 // driver's host code, is seen with its instruction; the sources need no wrapper types.
+#include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "cuda/host/grid.hpp"
 
@@ -11,6 +13,24 @@
 using ringproof::cuda_host::Access;
 using ringproof::cuda_host::note_access;
 
+namespace {
+
+/// An access whose type promises alignment. A GPU ends the program where the promise is broken;
+/// this processor would not.
+void note_aligned(void* at, std::size_t size, Access access, const void* instruction) {
+  using namespace ringproof::cuda_host;
+  if (inside_kernel() && reinterpret_cast<std::uintptr_t>(at) % size != 0) {
+    fail_kernel(Fault(FaultClass::alignment, std::to_string(size) +
+                                                 " bytes at once at an address that is no "
+                                                 "multiple of it, " +
+                                                 running_thread() + " at " +
+                                                 text_of_instruction(instruction)));
+  }
+  note_access(at, size, access, instruction);
+}
+
+}  // namespace
+
 extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
@@ -18,16 +38,16 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
-#define RINGPROOF_HOOKS(size, name)                              \
-  void __tsan_##name##read##size(void* at) {                     \
-    note_access(at, size, Access::read, RINGPROOF_INSTRUCTION);  \
-  }                                                              \
-  void __tsan_##name##write##size(void* at) {                    \
-    note_access(at, size, Access::write, RINGPROOF_INSTRUCTION); \
+#define RINGPROOF_HOOKS(size, name, note)                 \
+  void __tsan_##name##read##size(void* at) {              \
+    note(at, size, Access::read, RINGPROOF_INSTRUCTION);  \
+  }                                                       \
+  void __tsan_##name##write##size(void* at) {             \
+    note(at, size, Access::write, RINGPROOF_INSTRUCTION); \
   }
-#define RINGPROOF_HOOKS_OF(size) \
-  RINGPROOF_HOOKS(size, )        \
-  RINGPROOF_HOOKS(size, volatile_) RINGPROOF_HOOKS(size, unaligned_)
+#define RINGPROOF_HOOKS_OF(size)        \
+  RINGPROOF_HOOKS(size, , note_aligned) \
+  RINGPROOF_HOOKS(size, volatile_, note_aligned) RINGPROOF_HOOKS(size, unaligned_, note_access)
 RINGPROOF_HOOKS_OF(1)
 RINGPROOF_HOOKS_OF(2)
 RINGPROOF_HOOKS_OF(4)

@@ -1,6 +1,7 @@
 // ringproof-cuda-bench: times every step of the ladder on the GPU at hand, bf16 inputs. One line a
-// measurement: step, width, queries, causal, milliseconds (the least of several), teraflops. Work
-// that a mask makes needless does not count as done. tests/device.sh runs it.
+// measurement: step, width, queries, causal, milliseconds (the least of several), teraflops. Timed
+// is the one launch that folds all keys into the states; the division at the end is not. Work that
+// a mask makes needless does not count as done. tests/device.sh runs it.
 #include <cstdio>
 #include <limits>
 #include <random>

@@ -5,6 +5,8 @@ import random
 import struct
 
 WIDTH = {"F32": 4, "BF16": 2, "F16": 2, "I32": 4}
+VERDICTS = {0: "PASS", 1: "FAIL", 3: "UNDECIDED"}  # by exit status of `ringproof check`
+ACCEPTED = ("PASS", "UNDECIDED")
 
 
 def encode(dtype, numbers):
@@ -32,8 +34,9 @@ def write(path, tensors, spec):
     path.write_bytes(struct.pack("<Q", len(text)) + text + body)
 
 
-def problem(dtype, heads, kv_heads, queries, keys, width, seed, spec=None, extra=None):
-    """(tensors, spec) of normal inputs."""
+def problem(dtype, heads, kv_heads, queries, keys, width, seed, spec=None, extra=None,
+            dout=False):
+    """(tensors, spec) of normal inputs, and normal upstream gradients if asked for."""
     rng = random.Random(seed)
 
     def normal(*shape):
@@ -44,6 +47,8 @@ def problem(dtype, heads, kv_heads, queries, keys, width, seed, spec=None, extra
 
     tensors = {"q": normal(1, heads, queries, width), "k": normal(1, kv_heads, keys, width),
                "v": normal(1, kv_heads, keys, width)}
+    if dout:
+        tensors["dout"] = normal(1, heads, queries, width)
     tensors.update(extra or {})
     return tensors, {"version": 1, **(spec or {})}
 
@@ -65,6 +70,7 @@ def suite(size):
     for number, (name, (spec, extra)) in enumerate(features.items()):
         for dtype in ("BF16", "F16", "F32"):
             width = (32, 64, 128)[number % 3]
-            made = problem(dtype, 2, 1, size, size, width, 100 + number, spec, extra)
+            made = problem(dtype, 2, 1, size, size, width, 100 + number, spec, extra,
+                           dout=dtype != "F32")
             cases[f"{name}.{dtype.lower()}"] = (dtype, *made)
     return cases

@@ -114,6 +114,23 @@ TEST_CASE("an index beyond the block's shared memory, or before it, is out of bo
   CHECK(touch(-1) == FaultClass::bounds);
 }
 
+TEST_CASE("a load or store of several words at once needs its alignment, in shared memory or not") {
+  alignas(16) static float source[32 * 5] = {};
+  const auto move = [](unsigned stride_to, unsigned stride_from) {
+    return run_block(32, 32 * 5 * sizeof(float), [=] {
+      const volatile auto* from =
+          reinterpret_cast<const volatile double*>(source + threadIdx.x * stride_from);
+      *reinterpret_cast<volatile double*>(words() + threadIdx.x * stride_to) = *from;
+    });
+  };
+  CHECK(!move(4, 4).fault);
+  for (const auto& outcome : {move(5, 4), move(4, 5)}) {
+    CHECK(outcome.fault == FaultClass::alignment);
+    CHECK(test::names(outcome, "thread 1"));
+    CHECK(test::names(outcome, "shared_memory_test.cpp:"));
+  }
+}
+
 #endif
 
 TEST_CASE("matrix loads refuse rows that are not aligned, not inside, or not written") {
