@@ -126,7 +126,7 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--demo", action="store_true")
     given = parser.parse_args()
-    os.environ["PATH"] = f"{os.environ['PATH']}{os.pathsep}{given.bin.resolve()}"
+    os.environ["PATH"] = f"{given.bin.resolve()}{os.pathsep}{os.environ['PATH']}"
     if given.demo:
         sys.stdout.write(demo())
         return 0

@@ -65,7 +65,7 @@ def stale(page, png, picture, text):
 
 
 def check(bin_folder):
-    os.environ["PATH"] = f"{os.environ['PATH']}{os.pathsep}{bin_folder}"
+    os.environ["PATH"] = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
     problems = []
     with screenshots.pages() as shown:
         for name, page in shown.items():
