@@ -194,19 +194,19 @@ class CaseCheck {
 
   /// What the level lists of out and of gradients; one total probability for all of it.
   void prepare_suspicion(std::int64_t rows) {
-    ProbabilisticReport& report = report_.probabilistic.emplace();
-    report.failure = contract_.prob_failure;
+    ProbabilisticReport report{.failure = contract_.prob_failure};
+    for (const AnswerKind kind : {AnswerKind::dq, AnswerKind::dk, AnswerKind::dv}) {
+      if (of_gradients_ && of_gradients_->of(kind).answer != nullptr) {
+        report.gradients.push_back({.kind = kind});
+      }
+    }
+    if (forward_.out == nullptr && report.gradients.empty()) return;
     report.not_evaluated =
         forward_.out == nullptr ? "out is not judged" : no_probabilistic_level(contract_);
     double elements = 0, aggregates = 0;
     if (report.not_evaluated.empty()) {
       elements = static_cast<double>(rows) * static_cast<double>(input_.problem.value_dim);
       aggregates = 1;
-    }
-    for (const AnswerKind kind : {AnswerKind::dq, AnswerKind::dk, AnswerKind::dv}) {
-      if (of_gradients_ && of_gradients_->of(kind).answer != nullptr) {
-        report.gradients.push_back({.kind = kind});
-      }
     }
     if (!report.gradients.empty()) {
       report.gradients_not_evaluated =
@@ -216,6 +216,7 @@ class CaseCheck {
     aggregates += static_cast<double>(report.gradients.size());
     suspicion_.emplace(contract_, elements, aggregates);
     if (report.not_evaluated.empty()) forward_.suspicion = &*suspicion_;
+    report_.probabilistic = std::move(report);
   }
 
   /// (41). Every member of a team does all of it.
