@@ -68,11 +68,17 @@ TEST_CASE("a column that sums to zero is zero without a radius") {
   }
 }
 
-TEST_CASE("rows with scores, sinks or sums of too many digits are left alone") {
+TEST_CASE("rows with scores, biases, sinks or sums of too many digits are left alone") {
   CHECK_FALSE(sharpen(random_case(DType::f32, {.heads = 1, .queries = 3})).done);
   CaseBuilder sink = scoreless(9, normal(DType::f32, {1, 1, 9, 3}, 4));
   sink.set("sinks", make_tensor(DType::f32, {1}, [](std::int64_t) { return 1; }));
   CHECK_FALSE(sharpen(sink).done);
+  CaseBuilder bias = scoreless(9, normal(DType::f32, {1, 1, 9, 3}, 4));
+  bias.set("bias", make_tensor(DType::f32, {9}, [](std::int64_t n) { return n == 4; }));
+  CHECK_FALSE(sharpen(bias).done);
+  CaseBuilder distance = scoreless(9, normal(DType::f32, {1, 1, 9, 3}, 4));
+  distance.set("alibi_slopes", make_tensor(DType::f32, {1}, [](std::int64_t) { return 0.5; }));
+  CHECK_FALSE(sharpen(distance).done);
   CaseBuilder wide = scoreless(9, make_tensor(DType::f64, {1, 1, 9, 3}, [](std::int64_t n) {
                                  return std::ldexp(1.0, static_cast<int>(n) * 9);
                                }));
