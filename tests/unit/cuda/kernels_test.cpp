@@ -1,5 +1,6 @@
 // The ladder: the first step against the scalar tier bit for bit, every step before the judge.
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 
 #include "cuda/device/rules.cuh"
@@ -66,30 +67,39 @@ void expect_pass(const oracle::Report& report, const std::string& what) {
   CHECK(report.find(oracle::AnswerKind::lse)->tally.failed == 0);
 }
 
-/// One step of the ladder on all features, and on tails around the size of a tile.
-void judge_step(const char* number) {
-  const Index kTails[] = {1, 37, 64, 65, 100, 130};
-  const Index kWidths[] = {32, 64, 128};
-  const cuda::Kernel& kernel = *cuda::find_kernel(number);
+/// Numbers of rows around the size of a tile.
+constexpr Index kTails[] = {1, 37, 64, 65, 100, 130};
+
+struct Count {
   int run = 0, passed = 0;
+};
+
+/// One step of the ladder on all features and types, each with one tail of queries and one of keys;
+/// the six shifts together give every tail to every feature.
+Count judge_step(const cuda::Kernel& kernel, int shift) {
+  const Index kWidths[] = {32, 64, 128};
+  Count count;
   for (const Element element : kElements) {
     if (kernel.contract(element).empty()) continue;
     for (const Feature& feature : kFeatures) {
-      ++run;
+      const int run = ++count.run;
       CaseDescription description =
-          plain(kTails[run % 6], kTails[(run / 2 + 1) % 6], kWidths[run % 3]);
+          plain(kTails[(run + shift) % 6], kTails[(run / 2 + 1 + shift) % 6], kWidths[run % 3]);
       feature.add(description);
       const test::DeviceCase device(description, element);
       const oracle::Report report = device.judge(kernel, {});
-      expect_pass(report, std::string(number) + " " + feature.name + " " +
+      expect_pass(report, std::string(kernel.number) + " " + feature.name + " " +
                               std::to_string(description.queries) + " x " +
                               std::to_string(description.keys));
-      passed += report.verdict == oracle::Verdict::pass;
+      count.passed += report.verdict == oracle::Verdict::pass;
     }
   }
-  INFO(passed << " of " << run);
-  CHECK(passed * 10 >= run * 9);  // the others have nothing that could be refused
+  INFO(count.passed << " of " << count.run);
+  CHECK(count.passed * 10 >= count.run * 9);  // the others have nothing that could be refused
+  return count;
 }
+
+void judge_step(const char* number) { judge_step(*cuda::find_kernel(number), 0); }
 
 }  // namespace
 
@@ -121,6 +131,19 @@ TEST_CASE("step 04 passes the judge on every mask, type, width and tail") { judg
 TEST_CASE("step 05 passes the judge on every mask, type, width and tail") { judge_step("05"); }
 TEST_CASE("step 06 passes the judge on every mask, type, width and tail") { judge_step("06"); }
 TEST_CASE("no step of the ladder is left out of these tests") { CHECK(cuda::ladder().size() == 6); }
+
+// Two minutes, so only by name: build/tests/cuda_tier_test "[.product]".
+TEST_CASE("every step passes the judge on every mask and type with every tail", "[.product]") {
+  Count all;
+  for (const cuda::Kernel& kernel : cuda::ladder()) {
+    for (int shift = 0; shift < 6; ++shift) {
+      const Count count = judge_step(kernel, shift);
+      all.run += count.run, all.passed += count.passed;
+    }
+  }
+  std::printf("%d cases, %d certified PASS\n", all.run, all.passed);
+  CHECK(all.run == (4 * 3 + 2 * 2) * 13 * 6);
+}
 
 TEST_CASE("C19: the last step passes the judge on random cases, layouts and numbers of ranks") {
   test::property("no answer is refused", [&](CaseDescription description) {
