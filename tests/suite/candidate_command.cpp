@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <thread>
 
 #include "oracle/case/error.hpp"
@@ -25,8 +26,7 @@ namespace {
 
 constexpr int kNotSupported = 77, kNoSuchCommand = 127;
 
-/// Paths stand in the command line as they are, within quotes or without: no shell reads more than
-/// itself in these characters.
+/// No shell reads more than itself in these characters, within quotes or without.
 bool is_plain(const std::string& path) {
   constexpr std::string_view kPlain = "/._-+,:=@%";
   return std::all_of(path.begin(), path.end(), [&](char c) {
@@ -35,10 +35,42 @@ bool is_plain(const std::string& path) {
   });
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos;
-       at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
+/// The path as a shell reads it where `quote` is open: '\'', '"' or 0 for none.
+std::string for_shell(const std::string& path, char quote) {
+  if (is_plain(path)) return path;
+  std::string text;
+  for (const char c : path) {
+    if (quote == '"') {
+      if (std::string_view("\"\\$`").find(c) != std::string_view::npos) text += '\\';
+      text += c;
+    } else {
+      text += c == '\'' ? "'\\''" : std::string(1, c);
+    }
+  }
+  return quote == 0 ? "'" + text + "'" : text;
+}
+
+/// The line with paths in place of {in} and {out}, which may stand in quotes.
+std::string with_paths(std::string_view line, const std::string& in, const std::string& out) {
+  std::string text;
+  char quote = 0;
+  while (!line.empty()) {
+    const char c = line.front();
+    std::size_t read = 1;
+    if (line.substr(0, 4) == "{in}") {
+      read = 4, text += for_shell(in, quote);
+    } else if (line.substr(0, 5) == "{out}") {
+      read = 5, text += for_shell(out, quote);
+    } else {
+      if (c == '\\' && quote != '\'') read = 2;  // the next character is itself
+      if (quote == 0 && (c == '\'' || c == '"')) {
+        quote = c;
+      } else if (c == quote) {
+        quote = 0;
+      }
+      text += line.substr(0, read);
+    }
+    line.remove_prefix(std::min(read, line.size()));
   }
   return text;
 }
@@ -93,11 +125,6 @@ Command::Command(std::string line, std::chrono::milliseconds limit)
   }
   std::string pattern =
       (std::filesystem::temp_directory_path() / "ringproof-suite-XXXXXX").string();
-  if (!is_plain(pattern)) {
-    throw oracle::BadInput(
-        "--command: the folder of temporary files, " + oracle::in_quotes(pattern) +
-        ", has characters with a meaning to the shell; set TMPDIR to another folder");
-  }
   if (mkdtemp(pattern.data()) == nullptr) {
     throw oracle::BadInput(pattern + ": no temporary folder can be made");
   }
@@ -165,7 +192,7 @@ int Command::run(const ringproof_problem* problem, ringproof_answer* answer) {
     if (!tensor.stride.empty()) return kNotSupported;  // files have no strides
   }
   write_source(in, source, problem_spec(*problem));
-  const std::string line = replaced(replaced(line_, "{in}", in), "{out}", out);
+  const std::string line = with_paths(line_, in, out);
   const int status = wait_for(start(line, folder_ / "log"));
   if (status == kNotSupported) return kNotSupported;
   if (status == kNoSuchCommand) throw oracle::BadInput("--command " + line_ + last_line());

@@ -68,13 +68,17 @@ TEST_CASE("a kernel that crashes, exits or hangs is reported, and the suite goes
 }
 
 TEST_CASE("a kernel that never answers is reported once, and no law runs") {
-  const Hung ran = run_hanging({[](const ringproof_problem&) { return true; }}, {});
+  const Hung ran =
+      run_hanging({[](const ringproof_problem&) { return true; }}, {.require = {Feature::sinks}});
   INFO(ran.text);
   CHECK(ran.hung_in_probe == 1);
   REQUIRE(ran.outcome.laws.size() == 1);
   CHECK(ran.outcome.laws[0].law->id == "probe");
   CHECK(contains(ran.text, "no answer in time"));
   CHECK(contains(ran.text, "probe.safetensors"));
+  CHECK(contains(ran.text, "unknown, since the kernel died in the probe: every feature\n"));
+  CHECK_FALSE(contains(ran.text, "not supported"));
+  CHECK(contains(ran.text, "FAIL      required, but unknown: sinks\n"));
   CHECK(exit_code(ran.outcome) == 1);
 }
 
@@ -86,9 +90,11 @@ TEST_CASE("the probe stops at the first hang, and the laws run on what is known 
   CHECK(ran.hung_in_probe == 1);
   CHECK(ran.support.has(Feature::grouped_heads));
   CHECK_FALSE(ran.support.has(Feature::softcap));
-  CHECK(ran.outcome.laws.size() == 6);  // softcap begins two
+  CHECK(ran.outcome.laws.size() == 5);  // the probe counts
   CHECK(contains(ran.text, "FAIL      probe"));
   CHECK(contains(ran.text, "PASS      grouped-heads"));
+  CHECK(contains(ran.text, "\nnot supported: gradients, ranks, zigzag, striped, up\n"));
+  CHECK(contains(ran.text, "unknown, since the kernel died in the probe: causal_top_left, "));
   CHECK(exit_code(ran.outcome) == 1);
 }
 

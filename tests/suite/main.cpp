@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -61,6 +63,29 @@ CLI::Validator whole(Number least, const char* what) {
           "", "N"};
 }
 
+/// Throws BadInput unless failures can be written into the folder (none is named: nothing will be).
+/// Made for a moment, which alone says for certain that it can be; nothing is left behind.
+void require_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  namespace fs = std::filesystem;
+  std::error_code error, ignored;
+  std::vector<fs::path> missing;  // the deepest first
+  for (fs::path path = fs::absolute(folder).lexically_normal();
+       !fs::exists(path, ignored) && path.has_relative_path(); path = path.parent_path()) {
+    missing.push_back(path);
+  }
+  fs::create_directories(folder, error);
+  if (!error && !fs::is_directory(folder, ignored)) error.assign(ENOTDIR, std::generic_category());
+  if (!error && access(folder.c_str(), W_OK | X_OK) != 0) {
+    error.assign(errno, std::generic_category());
+  }
+  for (const fs::path& path : missing) fs::remove(path, ignored);
+  if (error) {
+    throw oracle::BadInput("--failures " + folder + ": no folder to write into (" +
+                           error.message() + ")");
+  }
+}
+
 void add_options(CLI::App& app, Arguments& arguments) {
   constexpr double kShortest = 1e-3;
   app.add_option("--so", arguments.library, "shared object that exports ringproof_candidate_v1")
@@ -70,7 +95,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->type_name("CMD");
   app.add_option("--contract", arguments.contract, "numeric contract of the kernel")
       ->type_name("C");
-  app.add_option("--only", arguments.suite.only, "laws whose id begins so")
+  app.add_option("--only", arguments.suite.only, "laws by their ids, or by how these begin")
       ->delimiter(',')
       ->type_name("LAW");
   app.add_option("--seed", arguments.suite.seed, "seed of the first problem of each law")
@@ -177,6 +202,7 @@ int run(Arguments& arguments) {
     throw oracle::BadInput("one of --so LIB and --command CMD is needed (see --help)");
   }
   choose_laws(arguments.suite.only);
+  require_folder(arguments.suite.folder);
   if (arguments.contract.empty()) {
     throw oracle::BadInput("no contract is given (--contract; `ringproof contracts` lists them)");
   }

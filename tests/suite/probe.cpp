@@ -84,8 +84,13 @@ class Prober {
       sizes_.support.remove(Feature::lse);
     }
     probed_.plain = !sizes_.head_dims.empty();
-    if (!probed_.plain) return probed_;
-    for (unsigned n = 0; n < static_cast<unsigned>(Feature::count) && !hung_; ++n) {
+    if (!probed_.plain) {
+      if (!probed_.death) return probed_;
+      sizes_.support = {};
+      probed_.unknown = Features::all();
+      return probed_;
+    }
+    for (unsigned n = 0; n < static_cast<unsigned>(Feature::count); ++n) {
       const auto feature = static_cast<Feature>(n);
       if (feature != Feature::lse) ask_for(feature);
     }
@@ -113,8 +118,10 @@ class Prober {
     const bool of_ring = feature >= Feature::ranks && feature <= Feature::up;
     if (of_ring && !takes_ranks(trial_.contract())) return;
     const bool backward = feature == Feature::gradients;
-    const Reply got = reply(asking_for(feature), backward ? "dq" : "out", backward);
+    const Reply got =
+        hung_ ? Reply::hung : reply(asking_for(feature), backward ? "dq" : "out", backward);
     if (got == Reply::yes || got == Reply::died) sizes_.support.add(feature);
+    if (got == Reply::hung) probed_.unknown.add(feature);
   }
 
   /// Does the kernel answer this problem, with every output asked for?

@@ -14,14 +14,15 @@ inline constexpr const char* kNotPlain =
 struct Probed {
   bool plain = false;  // is the plain problem answered?
   std::optional<Failure>
-      death{};  // a kernel that never answers, or the first problem that it hung on
+      death{};         // a kernel that never answers, or the first problem that it hung on
+  Features unknown{};  // not asked, or not answered, because of this death
   explicit operator bool() const { return plain; }
 };
 
 /// Fills the trial's sizes and support. An output that comes back as it was filled counts as not
 /// supported; a crash does not, where other problems are answered: the laws will report it. After
-/// the first problem without an end nothing more is asked, and what was not asked counts as not
-/// supported.
+/// the first problem without an end nothing more is asked, and no law runs that needs what was not
+/// asked.
 Probed probe(Trial&);
 
 }  // namespace ringproof::suite

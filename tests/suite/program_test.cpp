@@ -82,6 +82,32 @@ TEST_CASE("the program: laws, usage, a command as kernel, and exit codes") {
   CHECK(contains(fails.out, "1 laws: 1 FAIL"));
 }
 
+TEST_CASE("a folder for failures that cannot be written is refused before a law runs") {
+  const Folder folder;
+  const std::string file = (folder.path / "file").string();
+  std::ofstream(file) << "text";
+  const auto suite = [&](const std::string& failures) {
+    return test::run_ringproof("suite --so " + kernel("drops_last_key") +
+                               " --contract fp32 --only no-mask --failures " + failures);
+  };
+  for (const std::string& wrong : {file, file + "/below", std::string("/proc/no/such")}) {
+    const test::Run refused = suite(wrong);
+    INFO(wrong << ": " << refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.out.empty());
+    CHECK(contains(refused.err, "--failures " + wrong + ": no folder to write into ("));
+  }
+  CHECK(test::text_of_file(file) == "text");
+
+  const std::string deep = (folder.path / "one/two").string();
+  CHECK(test::run_ringproof("suite --so " + kernel("none") +
+                            " --contract fp32 --only shift --count 1 --failures " + deep)
+            .code == 0);
+  CHECK_FALSE(fs::exists(folder.path / "one"));  // no failure, no folder
+  CHECK(suite(deep).code == 1);
+  CHECK(fs::exists(deep + "/no-mask.safetensors"));
+}
+
 TEST_CASE("problems in case files are answered and judged") {
   const Folder folder;
   const std::string cases = (folder.path / "cases").string();

@@ -204,13 +204,30 @@ void summarise(const Outcome& outcome, const Trial& trial, std::ostream& stream)
            << " more were not run";
   }
   if (unsupported > 0) stream << ", " << unsupported << " refused by the kernel";
-  const Features missing = trial.sizes().support.missing(Features::all());
+  const Features unknown = outcome.unknown;
+  const Features missing = unknown.missing(trial.sizes().support.missing(Features::all()));
   if (!missing.empty()) stream << "\nnot supported: " << suite::text_of(missing);
-  stream << "\ncontract: " << trial.contract() << '\n';
-  if (!outcome.missing_required.empty()) {
-    stream << "FAIL      required, but not supported: " << suite::text_of(outcome.missing_required)
-           << '\n';
+  if (!unknown.empty()) {
+    stream << "\nunknown, since the kernel died in the probe: "
+           << (unknown.bits == Features::all().bits ? "every feature" : suite::text_of(unknown));
   }
+  stream << "\ncontract: " << trial.contract() << '\n';
+  const auto required = [&](Features features, const char* what) {
+    if (features.empty()) return;
+    stream << "FAIL      required, but " << what << ": " << suite::text_of(features) << '\n';
+  };
+  const Features refused = unknown.missing(outcome.missing_required);
+  required(refused, "not supported");
+  required(refused.missing(outcome.missing_required), "unknown");
+}
+
+/// A whole id names its law alone, so that one law can be repeated; any other word names the laws
+/// whose ids begin so.
+bool names(const std::string& word, const Law& law) {
+  const auto& laws = all_laws();
+  const bool is_id =
+      std::any_of(laws.begin(), laws.end(), [&](const Law& one) { return one.id == word; });
+  return is_id ? law.id == word : law.id.starts_with(word);
 }
 
 }  // namespace
@@ -222,18 +239,14 @@ std::string_view text_of(Word word) {
 
 std::vector<const Law*> choose_laws(const std::vector<std::string>& words) {
   std::vector<const Law*> laws;
-  const auto begins = [](const Law& law, const std::string& word) {
-    return law.id.starts_with(word);
-  };
   for (const Law& law : all_laws()) {
     if (words.empty() || std::any_of(words.begin(), words.end(),
-                                     [&](const std::string& word) { return begins(law, word); })) {
+                                     [&](const std::string& word) { return names(word, law); })) {
       laws.push_back(&law);
     }
   }
   for (const std::string& word : words) {
-    if (std::none_of(laws.begin(), laws.end(),
-                     [&](const Law* law) { return begins(*law, word); })) {
+    if (std::none_of(laws.begin(), laws.end(), [&](const Law* law) { return names(word, *law); })) {
       throw oracle::BadInput("--only " + word + ": no law begins so (--list shows them)");
     }
   }
@@ -257,6 +270,7 @@ Outcome run_suite(Trial& trial, const SuiteOptions& options, std::ostream& strea
   const std::vector<const Law*> laws = choose_laws(options.only);
   Outcome outcome;
   outcome.missing_required = trial.sizes().support.missing(options.require);
+  outcome.unknown = probed.unknown;
   Run run(trial, options, stream);
   if (probed.death) outcome.laws.push_back(run.death(*probed.death));
   if (probed.plain) {

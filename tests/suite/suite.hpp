@@ -30,7 +30,7 @@ struct Progress {
 struct SuiteOptions {
   std::uint64_t seed = 1;
   int count = 3;                            // problems a law; problem n has seed + n
-  std::vector<std::string> only{};          // ids, or their beginnings; empty: all
+  std::vector<std::string> only{};          // as choose_laws() takes them
   Features require{};                       // a kernel without these fails
   std::chrono::milliseconds shrink{10000};  // at most so long for each broken law; 0: not at all
   std::string folder = "ringproof-failures";
@@ -38,8 +38,8 @@ struct SuiteOptions {
   std::function<void(const Progress&)> progress{};  // before every call, and once at the end
 };
 
-/// The laws whose ids begin with one of the words; no word: all. Throws oracle::BadInput if a word
-/// begins none.
+/// The laws that the words name: the law of this id, else those whose ids begin so; no word: all.
+/// Throws oracle::BadInput if a word names none.
 std::vector<const Law*> choose_laws(const std::vector<std::string>& words);
 
 enum class Word { pass, fail, undecided, skipped };
@@ -57,7 +57,8 @@ struct Outcome {
   std::vector<LawResult> laws;
   long calls = 0;
   Features missing_required{};
-  int not_run = 0;  // laws left out because the kernel hung too often
+  Features unknown{};  // the kernel died when it was asked for them
+  int not_run = 0;     // laws left out because the kernel hung too often
 };
 
 /// Runs the laws and writes a line for each as it ends, then a summary. A kernel that did not live

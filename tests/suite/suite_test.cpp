@@ -24,6 +24,21 @@ TEST_CASE("every law has a name of its own, a sentence, and a function") {
   CHECK(ids.size() > 90);
 }
 
+TEST_CASE("a whole id names one law, any other word the laws that begin so") {
+  const auto ids = [](const std::vector<std::string>& words) {
+    std::string text;
+    for (const Law* law : choose_laws(words)) text += std::string(law->id) + " ";
+    return text;
+  };
+  CHECK(ids({"positions"}) == "positions ");
+  CHECK(ids({"positions-"}) == "positions-window ");
+  CHECK(ids({"softca"}) == "softcap softcap-before-mask ");
+  CHECK(ids({"softca", "softcap"}) == ids({"softca"}));
+  for (const Law& law : all_laws()) CHECK(choose_laws({std::string(law.id)}).size() == 1);
+  CHECK(choose_laws({}).size() == all_laws().size());
+  CHECK_THROWS_AS(choose_laws({"positions", "positions-wide"}), oracle::BadInput);
+}
+
 TEST_CASE("the scalar tier passes every law, forward and backward") {
   const Folder folder;
   const Ran ran = run_kernel(RINGPROOF_REFERENCE_CANDIDATE, folder, "fp32-ring", {.count = 2});

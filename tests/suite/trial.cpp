@@ -63,7 +63,7 @@ std::string refusal(const oracle::Report& report) {
             " elements refused";
     if (tally.worst_element) {
       const oracle::Element& worst = *tally.worst_element;
-      text += ", worst " + oracle::place(worst.row, worst.column) + " is " +
+      text += ", worst " + oracle::place(answer.kind, worst.row, worst.column) + " is " +
               in_words(worst.answer) + ", accepted " + in_words(worst.accepted.low) + " to " +
               in_words(worst.accepted.high);
     }
