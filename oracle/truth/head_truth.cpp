@@ -76,8 +76,8 @@ KeyRange seen_range(const Problem& problem, std::int64_t b) {
   return seen;
 }
 
-/// Lemma 15b: where to cut the weights of a tile, so that the sums of the first two slices are exact;
-/// 0 if V has too many bits between its largest number and its lowest bit.
+/// Lemma 15b: where to cut the weights of a tile, so that the sums of the first two slices are
+/// exact; 0 if V has too many bits between its largest number and its lowest bit.
 int slice_bits(const double* largest, std::int64_t columns, int unit) {
   const double most = *std::max_element(largest, largest + columns);
   if (most == 0 || unit < -400 || most > 0x1p400) return 0;

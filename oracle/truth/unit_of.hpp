@@ -1,5 +1,5 @@
-// The place of the lowest bit of a number: what decides whether sums of products are exact (Lemma 6b
-// of docs/double_double.md). Not the unit in the last place: trailing zeros do not count.
+// The place of the lowest bit of a number: what decides whether sums of products are exact, Lemma
+// 6b of docs/double_double.md. Not the unit in the last place: trailing zeros do not count.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Weighted sums of V over one tile of keys: where V has few bits, as 16-bit numbers have, through
+// Weighted sums of V over one tile of keys: where V has few bits, as 16-bit numbers have, with
 // weights cut into slices whose products with V add up exactly (Lemma 15b of
 // docs/double_double.md); elsewhere by error-free products (Lemma 15, weight_tile-inl.hpp). Included
 // once for every target.

@@ -36,7 +36,8 @@ class Page(unittest.TestCase):
         self.assertIn("| dk | 1 | `plain.full` | DKV-SWAP | no contract |", text)
 
     def test_fields_of_fields_are_named_by_their_path(self):
-        contract = {"base": "fp32", "backward": {"ring": {"count": {"keys": 16}, "acc_u": "0x1p-8"}}}
+        ring = {"count": {"keys": 16}, "acc_u": "0x1p-8"}
+        contract = {"base": "fp32", "backward": {"ring": ring}}
         self.assertEqual(table.contract_words(contract),
                          "`fp32`, backward.ring.count.keys 16, backward.ring.acc_u 2^-8")
 
