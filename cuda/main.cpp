@@ -15,6 +15,7 @@
 #include "cuda/tier.hpp"
 #include "oracle/case/error.hpp"
 #include "reference/cli/tier_options.hpp"
+#include "reference/cli/usage.hpp"
 
 #if RINGPROOF_CUDA_HOST
 #include "cuda/host/rank_options.hpp"
@@ -139,7 +140,7 @@ void print_ladder() {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app{"Ring attention between devices: the CUDA tier of ringproof"};
+  CLI::App app{"Ring attention between devices: the CUDA tier of ringproof", "ringproof-cuda"};
   Options options;
   add_tier_options(app, options);
   app.add_option("--ranks", options.plan.ranks, "ranks in the ring (P)")
@@ -153,7 +154,7 @@ int main(int argc, char** argv) try {
       throw CLI::ValidationError("a case and -o OUT are needed, or --list");
     }
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return print(usage_of(app, error));
   }
   if (options.list) {
     print_ladder();

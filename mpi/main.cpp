@@ -20,6 +20,7 @@
 #include "oracle/case/error.hpp"
 #include "oracle/case/mapped_file.hpp"
 #include "reference/cli/tier_options.hpp"
+#include "reference/cli/usage.hpp"
 
 namespace {
 
@@ -233,7 +234,7 @@ void run(Options& options) {
 
 /// Exit status of a command line that is not to be run, or none.
 std::optional<int> parse(int argc, char** argv, Options& options) {
-  CLI::App app{"Ring attention between processes: the MPI tier of ringproof"};
+  CLI::App app{"Ring attention between processes: the MPI tier of ringproof", "ringproof-mpi"};
   reference::add_tier_options(app, options);
   add_tile_options(app, options.tile);
   app.add_option("--debug-transport", options.debug_seed,
@@ -244,11 +245,8 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
       throw CLI::ValidationError("a case and -o OUT are needed");
     }
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out, complaint;
-    const int status = app.exit(error, out, complaint) == 0 ? 0 : 2;
-    if (rank_of_this_process() == 0)
-      fmt::print(status == 0 ? stdout : stderr, "{}{}", out.str(), complaint.str());
-    return status;
+    const reference::Usage usage = reference::usage_of(app, error);
+    return rank_of_this_process() == 0 ? print(usage) : usage.status;
   }
   return std::nullopt;
 }

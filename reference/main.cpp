@@ -15,6 +15,7 @@
 #include "oracle/case/mapped_file.hpp"
 #include "reference/cli/schedule.hpp"
 #include "reference/cli/tier_options.hpp"
+#include "reference/cli/usage.hpp"
 #include "reference/ring_backward.hpp"
 
 namespace {
@@ -121,7 +122,8 @@ void print_schedule(const ScheduleOptions& options) {
 
 int main(int argc, char** argv) try {
   oracle::guard_against_file_signals();
-  CLI::App app{"Ring attention, all ranks in one process: the scalar tier of ringproof"};
+  CLI::App app{"Ring attention, all ranks in one process: the scalar tier of ringproof",
+               "ringproof-reference"};
   TierOptions run_options;
   add_tier_options(app, run_options);
   add_ranks_option(app, run_options.plan.ranks);
@@ -145,7 +147,7 @@ int main(int argc, char** argv) try {
       throw CLI::ValidationError("a case and -o OUT are needed, or the command schedule");
     }
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return print(usage_of(app, error));
   }
   if (command) {
     print_schedule(schedule);

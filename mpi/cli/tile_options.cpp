@@ -1,19 +1,14 @@
 // Tiles on the command line (tile_options.hpp).
 #include "mpi/cli/tile_options.hpp"
 
-#include <map>
+#include "reference/cli/usage.hpp"
 
 namespace ringproof::mpi {
-namespace {
-
-const std::map<std::string, TileKind> kTiles{{"scalar", TileKind::scalar},
-                                             {"simd", TileKind::simd}};
-
-}  // namespace
 
 void add_tile_options(CLI::App& app, TileChoice& choice) {
-  app.add_option("--tile", choice.kind, "how a rank computes: simd (default; binary32), scalar")
-      ->transform(CLI::CheckedTransformer(kTiles));
+  reference::add_choice(app, "--tile", choice.kind,
+                        "how a rank computes, by default simd in binary32",
+                        {{"simd", TileKind::simd}, {"scalar", TileKind::scalar}});
   app.add_option("--threads", choice.threads, "threads of one rank (simd)")
       ->check(CLI::Range(1, 1024));
 }

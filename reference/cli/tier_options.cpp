@@ -4,18 +4,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <map>
 
 #include "oracle/case/error.hpp"
 #include "reference/cli/schedule.hpp"
+#include "reference/cli/usage.hpp"
 
 namespace ringproof::reference {
 namespace {
-
-const std::map<std::string, Layout> kLayouts{
-    {"contiguous", Layout::contiguous}, {"zigzag", Layout::zigzag}, {"striped", Layout::striped}};
-const std::map<std::string, Direction> kDirections{{"down", Direction::down},
-                                                   {"up", Direction::up}};
 
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
@@ -25,10 +20,12 @@ bool same_file(const std::string& a, const std::string& b) {
 }  // namespace
 
 void add_layout_options(CLI::App& app, Layout& layout, Direction& direction) {
-  app.add_option("--layout", layout, "which rows a rank owns: contiguous, zigzag, striped")
-      ->transform(CLI::CheckedTransformer(kLayouts));
-  app.add_option("--order", direction, "at step t rank r holds block r - t (down) or r + t (up)")
-      ->transform(CLI::CheckedTransformer(kDirections));
+  add_choice(app, "--layout", layout, "which rows a rank owns",
+             {{"contiguous", Layout::contiguous},
+              {"zigzag", Layout::zigzag},
+              {"striped", Layout::striped}});
+  add_choice(app, "--order", direction, "at step t rank r holds block r - t (down) or r + t (up)",
+             {{"down", Direction::down}, {"up", Direction::up}});
 }
 
 void add_tier_options(CLI::App& app, TierOptions& options) {

@@ -129,7 +129,9 @@ TEST_CASE("ringproof-mpi: bad usage and bad input end with status 2, one message
   const std::size_t before = place.files();
   const std::pair<std::string, std::string> cases[] = {
       {place.problem, "needed"},
-      {place.problem + " -o " + place.out + " --layout spiral", "--layout"},
+      {place.problem + " -o " + place.out + " --layout spiral",
+       "ringproof-mpi: --layout: \"spiral\" is none of contiguous, zigzag, striped (usage"},
+      {place.problem + " -o " + place.out + " --tile gpu", "\"gpu\" is none of simd, scalar"},
       {place.folder.file("absent") + " -o " + place.out, "absent"},
       {place.folder.file("text") + " -o " + place.out, "text"},
       {place.problem + " -o " + place.problem, "is the input"},
