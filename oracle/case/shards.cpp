@@ -44,13 +44,13 @@ struct ShardSides {
   ShardRows query, key;
   std::int64_t batches;
 };
-ShardSides sides_of(const LoadedCase& shard, const Spec& spec, bool alone) {
+ShardSides sides_of(const LoadedCase& shard, const Spec& spec) {
   for (const std::string_view name : {"cu_seqlens_q", "cu_seqlens_k"}) {
     if (shard.problem().find(name) != nullptr) {
       refuse_tensor(shard.problem(), name, "a shard says the document of each row (documents_*)");
     }
   }
-  if (!alone && shard.problem().find("positions_q") == nullptr) {
+  if (shard.problem().find("positions_q") == nullptr) {
     refuse_tensor(shard.problem(), "positions_q", "is missing; a shard needs it");
   }
   Source local = shard.problem();
@@ -68,7 +68,7 @@ Case join_problems(const std::vector<LoadedCase>& shards, const Spec& spec) {
   std::vector<Source> sources;
   std::int64_t batches = 0;
   for (const LoadedCase& shard : shards) {
-    ShardSides sides = sides_of(shard, spec, shards.size() == 1);
+    ShardSides sides = sides_of(shard, spec);
     if (!query.empty() && sides.batches != batches) {
       refuse_tensor(shard.problem(), "q", "has another number of batches than in " + query[0].path);
     }

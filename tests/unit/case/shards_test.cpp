@@ -246,6 +246,10 @@ TEST_CASE("shards must be shards of one problem") {
   SECTION("no positions") {
     files.shards[1].erase("positions_q");
     CHECK(contains(files.refused(), "rank1: tensor \"positions_q\": is missing"));
+    files.shards = {TwoShards::part({0, 1, 2, 3})};  // one file is no exception
+    CHECK(files.read().problem.queries == 4);
+    files.shards[0].erase("positions_q");
+    CHECK(contains(files.refused(), "rank0: tensor \"positions_q\": is missing"));
   }
   SECTION("packed documents by boundaries") {
     for (const char* name : {"cu_seqlens_q", "cu_seqlens_k"}) {
