@@ -115,7 +115,7 @@ class FieldSearch {
   Candidate candidate(const FieldLadder& ladder, std::size_t rung) {
     const std::string text = contract(ladder.rungs[rung]);
     return {{ladder.field, text_of(declared_, json::parse(text)), search_.widening(text),
-             !ladder.loosens || is_shipped(ladder.rungs[rung])},
+             !ladder.loosens || is_shipped(ladder.rungs[rung]), ladder.field == "lse.base"},
             text,
             ladder.loosens};
   }
@@ -268,7 +268,15 @@ std::vector<std::pair<std::string, double>> accepting_names(const Case& input,
 
 }  // namespace
 
+bool renamed(const Fit& fit) {
+  return !fit.answers.empty() &&
+         std::all_of(fit.answers.begin(), fit.answers.end(), [](const AnswerFit& one) {
+           return !one.deciding.empty() && one.deciding.front().renames;
+         });
+}
+
 bool loosened(const Fit& fit, bool elsewhere) {
+  if (renamed(fit)) return false;
   return !fit.accepting.empty() ||
          std::all_of(fit.answers.begin(), fit.answers.end(), [&](const AnswerFit& one) {
            return !one.deciding.empty() && (!elsewhere || one.deciding.front().elsewhere);
@@ -279,6 +287,7 @@ Fit fit(const Case& input, const std::string& declared, const CheckOptions& opti
   const Contract contract = read_contract(declared, input.problem.spec);
   Fit result;
   result.declared = check(input, contract, options);
+  if (result.declared.answers.empty()) return result;
   const json declared_json = json::parse(expanded_json(declared));
   ContractSearch search(input, contract, options, result.declared);
   FieldSearch fields(input, declared_json, search);

@@ -24,6 +24,7 @@ struct FieldChange {
   std::string value;       // as JSON
   double widens = 1;       // all bounds over the declared ones, see ContractSearch::widening
   bool elsewhere = false;  // a contract that the project ships declares as much
+  bool renames = false;    // declares another base of the LSE: nothing is less accurate than before
 };
 
 /// What it takes for one answer to be accepted.
@@ -52,7 +53,12 @@ struct Fit {
 /// little passes, too.
 bool loosened(const Fit&, bool elsewhere = false);
 
-/// `declared`: a name or the JSON text of an object. Throws BadInput as check() does.
+/// True if every refused answer is right as soon as its contract names what it is: the LSE in the
+/// base in which the kernel returns it.
+bool renamed(const Fit&);
+
+/// `declared`: a name or the JSON text of an object. A case without an answer to judge is not
+/// fitted. Throws BadInput as check() does.
 Fit fit(const Case&, const std::string& declared, const CheckOptions&);
 
 }  // namespace ringproof::oracle

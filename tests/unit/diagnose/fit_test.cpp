@@ -130,3 +130,24 @@ TEST_CASE("a gradient whose running sum is stored in sixteen bits is decided by 
   REQUIRE_FALSE(result.accepting.empty());
   CHECK(contains(result.accepting.front().contract, "+gacc"));
 }
+
+TEST_CASE("an lse in base two needs another declaration, not a looser contract") {
+  CaseBuilder builder = plain_case(R"({"version": 1})", kSizes, DType::f32);
+  for (std::int64_t n = 0; n < 2 * 24; ++n) {
+    set_value(builder, "lse", n, value_at(builder, "lse", n) / std::log(2.0));
+  }
+  const Fit result = fit(builder.assemble(), "fp32", {});
+  REQUIRE(result.answers.size() == 1);
+  CHECK(names(result.answers[0].deciding, "lse.base"));
+  CHECK(renamed(result));
+  CHECK_FALSE(loosened(result));
+  CHECK(explain(builder, "fp32").ids().count("LSE-BASE") == 1);
+}
+
+TEST_CASE("without an answer there is nothing to fit") {
+  CaseBuilder builder = random_case(DType::f32, kSizes, 3);
+  const Fit result = fit(builder.assemble(), "fp32", {});
+  CHECK(result.declared.verdict == Verdict::skipped);
+  CHECK(result.accepting.empty());
+  CHECK(result.tried == 0);
+}
