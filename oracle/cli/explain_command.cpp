@@ -8,6 +8,7 @@
 #include "oracle/cli/case_options.hpp"
 #include "oracle/cli/commands.hpp"
 #include "oracle/cli/output_file.hpp"
+#include "oracle/cli/progress_bar.hpp"
 #include "oracle/diagnose/locate.hpp"
 #include "oracle/report/diagnosis_text.hpp"
 #include "oracle/report/heat_map.hpp"
@@ -28,22 +29,24 @@ int run(const Arguments& arguments) {
   const Case input = arguments.from.read(files);
   const Contract contract = arguments.from.contract_of(input);
   const Report report = check(input, contract, options);
-  const Diagnosis diagnosis = diagnose(input, contract, options, report);
-  fmt::print("{}{}", to_text(report, arguments.repeat("explain", files, report)),
-             to_text(report, diagnosis));
-  const bool refused = report.verdict == Verdict::fail;
-  if (refused || !arguments.svg.empty()) {
-    const ErrorField field = error_field(input, contract, options, report);
-    const auto gradients = gradient_fields(input, contract, options, report);
-    if (refused) fmt::print("{}", to_text(locate(input, contract, field)));
-    if (!arguments.svg.empty()) {
-      write_output(arguments.svg, heat_map_svg(field, gradients,
-                                               fmt::format("{}: {} under {}", input.name,
-                                                           word(report.verdict), contract.name)));
-    }
-    for (const GradientLocation& one : locate_gradients(input, contract, gradients)) {
-      if (refused) fmt::print("{}", to_text(one));
-    }
+  const bool refused = report.verdict == Verdict::fail, drawn = !arguments.svg.empty();
+  fmt::print("{}", to_text(report, arguments.repeat("explain", files, report)));
+  if (!refused && !drawn) return exit_code(report.verdict);
+  const ErrorField field = error_field(input, contract, options, report);
+  const auto gradients = gradient_fields(input, contract, options, report);
+  if (refused) {
+    CheckOptions search = options;
+    search.walk.progress = progress_bar("families of mistakes");
+    const Diagnosis diagnosis = diagnose(input, contract, search, report, &field);
+    fmt::print("{}{}", to_text(report, diagnosis), to_text(locate(input, contract, field)));
+  }
+  if (drawn) {
+    write_output(arguments.svg, heat_map_svg(field, gradients,
+                                             fmt::format("{}: {} under {}", input.name,
+                                                         word(report.verdict), contract.name)));
+  }
+  for (const GradientLocation& one : locate_gradients(input, contract, gradients)) {
+    if (refused) fmt::print("{}", to_text(one));
   }
   return exit_code(report.verdict);
 }

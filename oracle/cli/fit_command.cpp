@@ -7,6 +7,7 @@
 #include "oracle/case/error.hpp"
 #include "oracle/cli/case_options.hpp"
 #include "oracle/cli/commands.hpp"
+#include "oracle/cli/progress_bar.hpp"
 #include "oracle/diagnose/diagnose.hpp"
 #include "oracle/report/diagnosis_text.hpp"
 #include "oracle/report/report.hpp"
@@ -29,8 +30,10 @@ int run(const JudgeArguments& arguments) {
   const Fit result = fit(input, declared(arguments.from, input), options);
   Diagnosis diagnosis;  // mistakes are only looked for if no kernel that is known is as inaccurate
   std::string mistakes;
-  if (!loosened(result, true)) {
-    diagnosis = diagnose(input, contract, options, result.declared);
+  if (!result.declared.answers.empty() && !loosened(result, true)) {
+    CheckOptions search = options;
+    search.walk.progress = progress_bar("families of mistakes");
+    diagnosis = diagnose(input, contract, search, result.declared);
     mistakes = to_text(result.declared, diagnosis);
   }
   fmt::print("{}{}{}", to_text(result.declared, arguments.repeat("fit", files, result.declared)),

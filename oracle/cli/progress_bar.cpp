@@ -18,6 +18,7 @@ constexpr auto kInterval = std::chrono::milliseconds(200);
 constexpr std::int64_t kWidth = 40;
 
 struct Bar {
+  const char* what;
   Clock::time_point start = Clock::now(), shown{};
   bool visible = false;
 
@@ -33,16 +34,16 @@ struct Bar {
     shown = now;
     visible = true;
     const auto filled = static_cast<std::size_t>(done * kWidth / total);
-    fmt::print(stderr, "\r[{:<40}] {} of {} rows", std::string(filled, '#'), done, total);
+    fmt::print(stderr, "\r[{:<40}] {} of {} {}", std::string(filled, '#'), done, total, what);
     std::fflush(stderr);
   }
 };
 
 }  // namespace
 
-std::function<void(std::int64_t, std::int64_t)> progress_bar() {
+std::function<void(std::int64_t, std::int64_t)> progress_bar(const char* what) {
   if (isatty(STDERR_FILENO) == 0) return {};
-  return Bar{};
+  return Bar{what};
 }
 
 }  // namespace ringproof::oracle::cli

@@ -6,8 +6,8 @@
 
 namespace ringproof::oracle::cli {
 
-/// A function of (rows done, rows in all) for WalkOptions::progress; empty if standard error is no
-/// terminal.
-std::function<void(std::int64_t, std::int64_t)> progress_bar();
+/// A function of (done, in all) for WalkOptions::progress; empty if standard error is no terminal.
+/// `what`: is counted.
+std::function<void(std::int64_t, std::int64_t)> progress_bar(const char* what = "rows");
 
 }  // namespace ringproof::oracle::cli

@@ -4,6 +4,7 @@
 
 #include "oracle/case/error.hpp"
 #include "oracle/cli/output_file.hpp"
+#include "oracle/cli/progress_bar.hpp"
 #include "oracle/report/html.hpp"
 #include "oracle/report/junit.hpp"
 #include "oracle/report/pictures.hpp"
@@ -56,7 +57,9 @@ void ReportFiles::complete(CaseOutcome& outcome, const Case& input, const Contra
   const ErrorField field = error_field(input, contract, options, outcome.report);
   const auto gradients = gradient_fields(input, contract, options, outcome.report);
   if (refused) {
-    outcome.findings = find(input, contract, options, outcome.report, field, gradients);
+    CheckOptions search = options;
+    search.walk.progress = progress_bar("families of mistakes");
+    outcome.findings = find(input, contract, search, outcome.report, field, gradients);
   }
   if (drawn) outcome.pictures = pictures(field, gradients);
 }

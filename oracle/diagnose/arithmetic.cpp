@@ -139,48 +139,75 @@ std::vector<Ladder> ladders(const Contract& contract) {
   return all;
 }
 
-bool accepts(const Case& input, const Contract& contract, const CheckOptions& options,
-             std::int64_t& elements) {
-  constexpr std::int64_t kFewRows = 48;
-  CheckOptions silent = options;
-  silent.walk.progress = {};
-  silent.require.clear();
-  silent.power.reset();
-  silent.probabilistic = false;
-  silent.budget.reset();
-  if (options.rows.value_or(4 * kFewRows) >= 4 * kFewRows) {
-    silent.rows = kFewRows;  // a contract that refuses a few rows is not worth all of them
-    if (check(input, contract, silent).verdict == Verdict::fail) return false;
-    silent.rows = options.rows;
+/// Asks contracts about the answers to out and lse, about more and more rows.
+class Acceptance {
+ public:
+  Acceptance(const Case& input, const CheckOptions& options, std::vector<AnswerKind> kinds,
+             const std::vector<Row>& worst, const ComparedRows& compared)
+      : input_(input), options_(options), kinds_(std::move(kinds)) {
+    options_.walk.progress = {};
+    steps_ = {worst, compared.spread(kFewRows), compared.rows};
   }
-  const Report report = check(input, contract, silent);
-  elements = 0;
-  for (const AnswerReport& answer : report.answers) elements += answer.tally.elements;
-  return report.verdict == Verdict::pass;
+
+  /// FAIL, UNDECIDED without power, or PASS on all rows that are compared.
+  Verdict ask(const Contract& contract, std::int64_t& elements) const {
+    Verdict verdict = Verdict::fail;
+    for (const std::vector<Row>& rows : steps_) {
+      verdict = judge_rows(input_, contract, options_, kinds_, rows, elements);
+      if (verdict == Verdict::fail) break;
+    }
+    return verdict;
+  }
+
+ private:
+  static constexpr std::size_t kFewRows = 48;
+
+  const Case& input_;
+  CheckOptions options_;
+  std::vector<AnswerKind> kinds_;
+  std::vector<std::vector<Row>> steps_;
+};
+
+/// The first form that accepts. Of two forms without power in a row every later one is looser than
+/// one of them, and has none either.
+void climb(const Ladder& ladder, const Acceptance& acceptance, Diagnosis& diagnosis) {
+  int powerless = 0;
+  for (std::size_t n = 0; n < ladder.size(); ++n) {
+    std::int64_t elements = 0;
+    const Verdict verdict = acceptance.ask(ladder[n].contract, elements);
+    if (verdict == Verdict::pass) {
+      diagnosis.explanations.push_back({ladder[n].id, "", ladder[n].words, "", elements, 0});
+      return;
+    }
+    ++diagnosis.refuted;
+    powerless = verdict == Verdict::undecided ? powerless + 1 : 0;
+    if (powerless == 2) {
+      diagnosis.refuted += static_cast<std::int64_t>(ladder.size() - n - 1);
+      return;
+    }
+  }
 }
 
 }  // namespace
 
 void add_arithmetic(const Case& input, const Contract& contract, const CheckOptions& options,
-                    const Report& report, Diagnosis& diagnosis) {
-  CheckOptions forward = options;
-  forward.only.clear();
+                    const Report& report, const std::vector<Row>& worst,
+                    const ComparedRows& compared, Diagnosis& diagnosis) {
+  std::vector<AnswerKind> kinds;
   bool refused = false;
   for (const AnswerReport& answer : report.answers) {
     if (answer.kind != AnswerKind::out && answer.kind != AnswerKind::lse) continue;
-    forward.only.push_back(answer.kind);
+    kinds.push_back(answer.kind);
     refused = refused || answer.verdict == Verdict::fail;
   }
   if (!refused) return;  // gradients alone: that is a question for fit
-  for (const Ladder& ladder : ladders(contract)) {
-    for (const Looser& one : ladder) {
-      std::int64_t elements = 0;
-      if (!accepts(input, one.contract, forward, elements)) {
-        ++diagnosis.refuted;
-        continue;
-      }
-      diagnosis.explanations.push_back({one.id, "", one.words, "", elements, 0});
-      break;
+  const Acceptance acceptance(input, options, kinds, worst, compared);
+  const std::vector<Ladder> all = ladders(contract);
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    climb(all[n], acceptance, diagnosis);
+    if (options.walk.progress) {
+      options.walk.progress(static_cast<std::int64_t>(n + 1),
+                            static_cast<std::int64_t>(all.size()));
     }
   }
 }

@@ -17,6 +17,7 @@
 #include "oracle/contract/ring_partition.hpp"
 #include "oracle/diagnose/arithmetic.hpp"
 #include "oracle/diagnose/catalogue.hpp"
+#include "oracle/diagnose/compared_rows.hpp"
 #include "oracle/diagnose/comparison.hpp"
 #include "oracle/diagnose/error_field.hpp"
 #include "oracle/diagnose/expected_rows.hpp"
@@ -46,9 +47,7 @@ class FamilySearch {
     worst_ = elements;
     for (const RefusedElement& element : elements) first_.push_back(element.row);
   }
-  void set_all(const RowSet& rows) {
-    for (std::int64_t n = 0; n < rows.size(); ++n) all_.push_back(rows.row(n));
-  }
+  void set_all(const std::vector<Row>& rows) { all_ = rows; }
 
   /// Empty, with a reason, if the theory says nothing about some row of the changed problem.
   std::vector<Comparison> search(const Family& family, std::string& reason) const {
@@ -186,16 +185,32 @@ std::vector<RefusedElement> worst_elements(const Report& report) {
   return elements;
 }
 
+/// The rows of these elements, and those of the worst refused sums of rows.
+std::vector<Row> worst_rows(const std::vector<RefusedElement>& elements, const Report& report) {
+  std::vector<Row> rows;
+  for (const RefusedElement& element : elements) rows.push_back(element.row);
+  for (const AnswerReport& answer : report.answers) {
+    const TensorTally& tally = answer.tally;
+    if (answer.kind != AnswerKind::out && answer.kind != AnswerKind::lse) continue;
+    if (tally.functional_failed > 0) rows.push_back(tally.worst_functional->row);
+  }
+  return rows;
+}
+
 /// Calls work(n) for 0 <= n < count from several threads.
-void for_each(std::size_t count, std::size_t workers,
+void for_each(std::size_t count, const WalkOptions& options,
               const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
+  std::int64_t done = 0;
   const auto visit = [&] {
     for (std::size_t n = next++; n < count; n = next++) {
       try {
         work(n);
+        const std::lock_guard lock(mutex);
+        ++done;
+        if (options.progress) options.progress(done, static_cast<std::int64_t>(count));
       } catch (...) {
         const std::lock_guard lock(mutex);
         failure = std::current_exception();
@@ -205,7 +220,7 @@ void for_each(std::size_t count, std::size_t workers,
   };
   {
     std::vector<std::jthread> pool;
-    for (std::size_t worker = 1; worker < workers; ++worker) pool.emplace_back(visit);
+    for (std::size_t worker = 1; worker < worker_count(options); ++worker) pool.emplace_back(visit);
     visit();
   }
   if (failure) std::rethrow_exception(failure);
@@ -214,11 +229,7 @@ void for_each(std::size_t count, std::size_t workers,
 /// Rows in which the truth's boxes refuse some element.
 class RefusedRows {
  public:
-  RefusedRows(const Case& input, const Contract& contract, const CheckOptions& options,
-              const Report& report) {
-    CheckOptions silent = options;
-    silent.walk.progress = {};
-    const ErrorField field = error_field(input, contract, silent, report);
+  explicit RefusedRows(const ErrorField& field) {
     for (std::size_t n = 0; n < field.rows.size(); ++n) {
       const Row& row = field.rows[n];
       const std::tuple place(row.b, row.h, row.i);
@@ -268,49 +279,78 @@ std::string why_not(const Report& report) {
                          : "no element of out or lse is refused";
 }
 
+/// The search among other functions, on its way to a diagnosis.
+void add_functions(const Subject& subject, const CheckOptions& options, const Report& report,
+                   const std::vector<RefusedElement>& worst, const ComparedRows& compared,
+                   const std::function<const ErrorField&()>& field, Diagnosis& diagnosis) {
+  const Families families = mutant_catalogue(subject);
+  const JudgedAnswers answers = judged_answers(subject.input, subject.contract, report);
+  FamilySearch search(subject, answers, options.walk.precision);
+  search.set_first(worst);
+  search.set_all(compared.rows);
+  std::vector<std::vector<Comparison>> results(families.size());
+  std::vector<std::string> reasons(families.size());
+  for_each(families.size(), options.walk,
+           [&](std::size_t n) { results[n] = search.search(families[n], reasons[n]); });
+  std::optional<RefusedRows> refused;
+  const auto leaves_right_rows_open = [&](const Comparison& one) {
+    if (one.open_out().empty() && one.open_lse().empty()) return false;
+    if (!refused) refused.emplace(field());
+    return !refused->confirm(one);
+  };
+  for (std::size_t n = 0; n < families.size(); ++n) {
+    const auto& mutants = families[n].mutants;
+    if (!reasons[n].empty()) diagnosis.without_theory += static_cast<std::int64_t>(mutants.size());
+    for (std::size_t m = 0; m < results[n].size(); ++m) {
+      const Comparison& one = results[n][m];
+      const bool unwritten = mutants[m].open || families[n].setting.out_from;
+      if (one.refuted() || (unwritten && leaves_right_rows_open(one))) {
+        ++diagnosis.refuted;
+      } else if (one.elements() > one.open()) {
+        diagnosis.explanations.push_back({mutants[m].id, mutants[m].also, mutants[m].words,
+                                          one.lse_words(), one.elements(), one.open()});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Diagnosis diagnose(const Case& input, const Contract& contract, const CheckOptions& options,
-                   const Report& report) {
+                   const Report& report, const ErrorField* known) {
   Diagnosis diagnosis;
   diagnosis.not_evaluated = why_not(report);
   const std::int64_t ranks = input.problem.spec.ranks.value_or(contract.partials.count);
   const Subject subject{input, contract, ranks, guessed_gain(report)};
-  if (diagnosis.not_evaluated.empty()) {
-    const Families families = mutant_catalogue(subject);
-    const JudgedAnswers answers = judged_answers(input, contract, report);
-    FamilySearch search(subject, answers, options.walk.precision);
-    search.set_first(worst_elements(report));
-    search.set_all(judged_rows(input.problem, options, report, RowSet(input.problem).size()));
-    std::vector<std::vector<Comparison>> results(families.size());
-    std::vector<std::string> reasons(families.size());
-    for_each(families.size(), worker_count(options.walk),
-             [&](std::size_t n) { results[n] = search.search(families[n], reasons[n]); });
-    std::optional<RefusedRows> refused;
-    const auto leaves_right_rows_open = [&](const Comparison& one) {
-      if (one.open_out().empty() && one.open_lse().empty()) return false;
-      if (!refused) refused.emplace(input, contract, options, report);
-      return !refused->confirm(one);
-    };
-    for (std::size_t n = 0; n < families.size(); ++n) {
-      const auto& mutants = families[n].mutants;
-      if (!reasons[n].empty())
-        diagnosis.without_theory += static_cast<std::int64_t>(mutants.size());
-      for (std::size_t m = 0; m < results[n].size(); ++m) {
-        const Comparison& one = results[n][m];
-        const bool unwritten = mutants[m].open || families[n].setting.out_from;
-        if (one.refuted() || (unwritten && leaves_right_rows_open(one))) {
-          ++diagnosis.refuted;
-        } else if (one.elements() > one.open()) {
-          diagnosis.explanations.push_back({mutants[m].id, mutants[m].also, mutants[m].words,
-                                            one.lse_words(), one.elements(), one.open()});
-        }
-      }
+  ErrorField own;
+  const auto field = [&]() -> const ErrorField& {
+    if (known == nullptr) {
+      CheckOptions silent = options;
+      silent.walk.progress = {};
+      own = error_field(input, contract, silent, report);
+      known = &own;
     }
+    return *known;
+  };
+  const std::vector<RefusedElement> worst = worst_elements(report);
+  const std::vector<Row> refuting = worst_rows(worst, report);
+  const RowSet judged = judged_rows(input.problem, options, report, RowSet(input.problem).size());
+  ComparedRows compared;
+  if (!refuting.empty()) {
+    compared = compared_rows(input.problem, judged, options.seed, refuting, field);
+    if (compared.sampled()) {
+      diagnosis.sample = {static_cast<std::int64_t>(compared.rows.size()), compared.judged,
+                          compared.refused};
+    }
+  }
+  if (diagnosis.not_evaluated.empty()) {
+    add_functions(subject, options, report, worst, compared, field, diagnosis);
   }
   add_gradient_classes(subject, report, diagnosis);
   diagnosis.functions = static_cast<std::int64_t>(diagnosis.explanations.size());
-  if (report.verdict == Verdict::fail) add_arithmetic(input, contract, options, report, diagnosis);
+  if (report.verdict == Verdict::fail) {
+    add_arithmetic(input, contract, options, report, refuting, compared, diagnosis);
+  }
   return diagnosis;
 }
 

@@ -9,10 +9,11 @@
 // proof of the mistake.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "oracle/judge/check.hpp"
+#include "oracle/diagnose/error_field.hpp"
 
 namespace ringproof::oracle {
 
@@ -33,10 +34,18 @@ struct Diagnosis {
                                           // arithmetic; they come first
   std::int64_t refuted = 0;               // forms that some element refutes
   std::int64_t without_theory = 0;        // forms whose assumptions fail on a judged row
+  /// Of a long case, where out and LSE are compared on a sample of their rows.
+  struct Sample {
+    std::int64_t rows = 0, judged = 0;
+    std::int64_t refused = 0;  // of the rows, with a refused element
+  };
+  std::optional<Sample> sample{};
 };
 
 /// `report` is what check() said with the same options; nothing is explained unless it refused
-/// elements. The result is the same for every number of threads.
-Diagnosis diagnose(const Case&, const Contract&, const CheckOptions&, const Report& report);
+/// elements. `field`: error_field() of the same, if it is at hand. WalkOptions::progress counts
+/// families of mistakes. The result is the same for every number of threads.
+Diagnosis diagnose(const Case&, const Contract&, const CheckOptions&, const Report& report,
+                   const ErrorField* field = nullptr);
 
 }  // namespace ringproof::oracle

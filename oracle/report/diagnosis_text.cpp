@@ -39,6 +39,10 @@ std::vector<ExplainedClass> explained_classes(const Diagnosis& diagnosis) {
   for (std::size_t n = 0; n < first.size(); ++n) {
     const Explanation& one = *first[n];
     std::string consistency = fmt::format("all {} elements lie in its box", one.elements);
+    if (diagnosis.sample && !one.estimated) {
+      consistency = fmt::format("all {} elements of the {} rows compared lie in its box",
+                                one.elements, diagnosis.sample->rows);
+    }
     if (forms[n] > 1) {
       consistency += fmt::format("; so they do in {} more forms of it", forms[n] - 1);
     }
@@ -52,6 +56,11 @@ std::vector<ExplainedClass> explained_classes(const Diagnosis& diagnosis) {
 
 std::string refuted_text(const Diagnosis& diagnosis) {
   std::string text = fmt::format("{} forms refuted", diagnosis.refuted);
+  if (diagnosis.sample) {
+    const Diagnosis::Sample& sample = *diagnosis.sample;
+    text += fmt::format(", on {} of {} rows ({} of them refused)", sample.rows, sample.judged,
+                        sample.refused);
+  }
   if (diagnosis.without_theory > 0) {
     text += fmt::format(", {} without a bound on these rows", diagnosis.without_theory);
   }
@@ -169,17 +178,31 @@ std::string contract_text(const FittedContract& one) {
 }  // namespace
 
 std::string to_text(const Fit& fit, const Diagnosis& diagnosis) {
+  if (fit.declared.answers.empty()) {
+    return fmt::format("answer      nothing to fit: {}\n", fit.declared.reason);
+  }
   std::string text;
   for (const AnswerFit& answer : fit.answers) text += answer_fit_text(answer);
   constexpr std::size_t kShown = 3;
   for (std::size_t n = 0; n < std::min(kShown, fit.accepting.size()); ++n) {
     text += (n == 0 ? "  tightest  " : "  then      ") + contract_text(fit.accepting[n]);
   }
-  if (fit.accepting.empty()) text += "  tightest  no preset or variant accepts\n";
+  if (fit.accepting.empty() && renamed(fit)) {
+    text += fmt::format("  tightest  the declared one with {}\n",
+                        fit.answers.front().deciding.front().value);
+  } else if (fit.accepting.empty()) {
+    text += "  tightest  no preset or variant accepts\n";
+  }
   text += fmt::format("  tried     {} contracts\n", fit.tried);
   if (fit.declared.verdict != Verdict::fail) {
     return text + fmt::format("answer      neither: the declared contract says {}\n",
                               word(fit.declared.verdict));
+  }
+  if (renamed(fit)) {
+    return text + fmt::format(
+                      "answer      either: nothing is less accurate than declared, but the lse is "
+                      "in another base\n            (LSE-BASE); a contract with {} accepts it\n",
+                      fit.answers.front().deciding.front().value);
   }
   const bool by_contract = loosened(fit);
   const bool by_mistake = diagnosis.functions > 0;

@@ -145,6 +145,11 @@ Json findings_json(const Findings& findings) {
     if (!one.lse_words.empty()) form["lse"] = one.lse_words;
     json["classes"].push_back(std::move(form));
   }
+  if (diagnosis.sample) {
+    json["sample"] = {{"rows", diagnosis.sample->rows},
+                      {"of", diagnosis.sample->judged},
+                      {"refused", diagnosis.sample->refused}};
+  }
   if (!diagnosis.not_evaluated.empty()) json["not_evaluated"] = diagnosis.not_evaluated;
   json["only_at"] = Json::array();
   add_places(findings.location.findings, "out, lse", json["only_at"]);
