@@ -16,7 +16,6 @@ namespace ringproof::oracle::cli {
 namespace {
 
 constexpr unsigned kLeastBits = 64, kMostPrecisionBits = 65536;
-constexpr int kMostThreads = 1024;
 constexpr double kLongestBudget = 1e6;
 constexpr std::size_t kLargestContract = 1 << 20;
 

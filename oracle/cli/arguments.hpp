@@ -11,6 +11,8 @@
 
 namespace ringproof::oracle::cli {
 
+inline constexpr int kMostThreads = 1024;
+
 /// Where cases come from.
 struct CaseArguments {
   std::vector<std::string> files;

@@ -85,7 +85,8 @@ int run(const Arguments& arguments) {
   CheckOptions options;
   std::vector<std::vector<std::string>> cases;
   together(arguments.team, [&] {
-    reports.emplace(arguments.report, arguments.from);
+    // The others write nothing, and may not see where the first one does.
+    reports.emplace(arguments.speaks() ? arguments.report : "", arguments.from);
     options = arguments.options();
     cases = arguments.from.cases();
   });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "oracle/case/error.hpp"
+#include "oracle/cli/arguments.hpp"
 #include "oracle/cli/commands.hpp"
 #include "oracle/cli/progress_bar.hpp"
 #include "oracle/generate/mutation_score.hpp"
@@ -70,7 +71,7 @@ void add_gen(CLI::App& program, Command& chosen) {
   app.add_flag("--table", arguments->table, "with --score: as a table of the documentation");
   app.add_option("--seed", arguments->seed, "seed of the numbers")->capture_default_str();
   app.add_option("--threads", arguments->threads, "threads (default: one a processor)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostThreads));
   app.callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 

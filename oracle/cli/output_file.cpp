@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -24,9 +25,18 @@ bool is_among(const std::string& path, const std::string& input) {
          folder.end();
 }
 
-}  // namespace
+/// The file that is written: where `path` is a link to one, not the link.
+std::string target_of(const std::string& path) {
+  std::error_code absent;
+  const auto file = std::filesystem::canonical(path, absent);
+  return absent ? path : file.string();
+}
 
-void require_output(const std::string& path, const std::vector<std::string>& inputs) {
+std::string temporary_of(const std::string& target) {
+  return target + "." + std::to_string(getpid());
+}
+
+void require_other(const std::string& path, const std::vector<std::string>& inputs) {
   std::error_code unknown;
   const std::filesystem::file_status found = std::filesystem::status(path, unknown);
   if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
@@ -39,6 +49,24 @@ void require_output(const std::string& path, const std::vector<std::string>& inp
   }
 }
 
+/// Makes a file beside it for a moment, as is done to write it: nothing else says for certain that
+/// it can be.
+void require_writable(const std::string& path) {
+  const std::string temporary = temporary_of(target_of(path));
+  errno = 0;
+  if (!std::ofstream(temporary, std::ios::binary).is_open()) {
+    throw BadInput(path + ": cannot be written (" + std::generic_category().message(errno) + ")");
+  }
+  std::remove(temporary.c_str());
+}
+
+}  // namespace
+
+void require_output(const std::string& path, const std::vector<std::string>& inputs) {
+  require_other(path, inputs);
+  require_writable(path);
+}
+
 void require_output(const std::string& path, const CaseArguments& from) {
   std::vector<std::string> inputs;
   for (const std::vector<std::string>& files : from.cases()) {
@@ -46,18 +74,18 @@ void require_output(const std::string& path, const CaseArguments& from) {
   }
   if (from.problem) inputs.push_back(*from.problem);
   if (from.spec) inputs.push_back(*from.spec);
-  require_output(path, inputs);  // those on the command line first: nothing is opened for them
+  require_other(path, inputs);  // those on the command line first: nothing is opened for them
   for (std::string& file : inputs) file = named_problem(file, from.spec);
   std::erase(inputs, "");
   require_output(path, inputs);
 }
 
 void write_output(const std::string& path, const std::string& text) {
-  const std::string temporary = path + "." + std::to_string(getpid());
+  const std::string target = target_of(path), temporary = temporary_of(target);
   std::ofstream file(temporary, std::ios::binary);
   file << text;
   file.close();
-  if (file && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  if (file && std::rename(temporary.c_str(), target.c_str()) == 0) return;
   std::remove(temporary.c_str());
   throw BadInput(path + ": cannot be written");
 }

@@ -8,8 +8,8 @@
 
 namespace ringproof::oracle::cli {
 
-/// Throws BadInput if `path` is one of `inputs`, lies in a folder among them, or is a folder, a
-/// device or a pipe. Called before any work, so that a slip costs nothing.
+/// Throws BadInput if `path` is one of `inputs`, lies in a folder among them, is a folder, a device
+/// or a pipe, or cannot be written. Called before any work, so that a slip costs nothing.
 void require_output(const std::string& path, const std::vector<std::string>& inputs);
 /// The same for all files that `from` reads.
 void require_output(const std::string& path, const CaseArguments& from);

@@ -24,6 +24,9 @@ TEST_CASE("gen refuses a suite it does not know, and needs a folder") {
   const Run run = run_ringproof("gen quick");
   CHECK(run.code == 2);
   CHECK(contains(run.err, "-o names no folder"));
+  const Run threads = run_ringproof("gen quick --threads 0 -o /no/such");
+  CHECK(threads.code == 2);
+  CHECK(contains(threads.err, "--threads: Value 0 not in range 1 to 1024 (usage"));
 }
 
 TEST_CASE("audit takes a rule as JSON and says which mistakes it accepts") {

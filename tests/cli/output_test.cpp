@@ -1,5 +1,6 @@
 // Where the program may write.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -8,6 +9,38 @@
 
 using namespace ringproof::oracle;
 using namespace ringproof::test;
+
+TEST_CASE("a place that cannot be written is noticed before anything is judged") {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("text", "no case");  // what is read later says so, too
+  for (const std::string& place :
+       {folder.path("no/such"), text + "/below", std::string("/proc/x")}) {
+    for (const std::string& arguments :
+         {"check " + text + " --report json=" + place, "truth " + text + " -o " + place,
+          "explain " + text + " --svg " + place}) {
+      const Run run = run_ringproof(arguments);
+      INFO(arguments << "\n" << run.err);
+      CHECK(run.code == 2);
+      CHECK(run.out.empty());
+      CHECK(contains(run.err, place + ": cannot be written ("));
+    }
+  }
+}
+
+TEST_CASE("a report that a link points to is replaced, and not the link") {
+  const TemporaryFolder folder;
+  CaseBuilder builder = random_case(DType::f32);
+  builder.spec = R"({"version": 1, "contract": "fp32"})";
+  answer(builder, DType::f32);
+  const std::string good = folder.write("good.safetensors", builder.file());
+  const std::string target = folder.write("target", "old"), link = folder.path("link");
+  REQUIRE(symlink(target.c_str(), link.c_str()) == 0);
+  CHECK(run_ringproof("check " + good + " --report json=" + link).code == 0);
+  CHECK(contains(text_of_file(target), "PASS"));
+  struct stat status {};
+  REQUIRE(lstat(link.c_str(), &status) == 0);
+  CHECK(S_ISLNK(status.st_mode));
+}
 
 TEST_CASE("no command writes over its input, or over what is no plain file") {
   const TemporaryFolder folder;
