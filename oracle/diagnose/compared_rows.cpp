@@ -14,8 +14,8 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// Pairs of a query and a key for which a form is evaluated, and the fewest rows.
-constexpr std::int64_t kMostPairs = std::int64_t{1} << 19, kFewestRows = 128;
+/// Pairs of a query and a key for which a form is evaluated, and the fewest and most rows.
+constexpr std::int64_t kMostPairs = std::int64_t{1} << 19, kFewestRows = 128, kMostRows = 4096;
 
 std::int64_t number_of(const Problem& p, const Row& row) {
   return (row.b * p.heads + row.h) * p.queries + row.i;
@@ -43,7 +43,7 @@ std::vector<Row> ComparedRows::spread(std::size_t most) const {
 }
 
 std::int64_t most_compared_rows(const Problem& p) {
-  return std::max(kFewestRows, kMostPairs / std::max<std::int64_t>(1, p.keys));
+  return std::clamp(kMostPairs / std::max<std::int64_t>(1, p.keys), kFewestRows, kMostRows);
 }
 
 ComparedRows compared_rows(const Problem& p, const RowSet& judged, std::uint64_t seed,
