@@ -1,7 +1,7 @@
 // Weighted sums of V over one tile of keys: where V has few bits, as 16-bit numbers have, with
 // weights cut into slices whose products with V add up exactly (Lemma 15b of
-// docs/double_double.md); elsewhere by error-free products (Lemma 15, weight_tile-inl.hpp). Included
-// once for every target.
+// docs/double_double.md); elsewhere by error-free products (Lemma 15, weight_tile-inl.hpp). It is
+// included once for every target.
 #include "oracle/truth/weight_tile-inl.hpp"
 
 #if defined(RINGPROOF_VALUE_TILE_INL) == defined(HWY_TARGET_TOGGLE)
