@@ -14,6 +14,8 @@ import subprocess
 import tempfile
 import time
 
+import entries
+
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 LIST = HERE / "suite_mutants.json"
@@ -50,13 +52,7 @@ def load():
 
 def mismatches(mutants):
     """What is wrong with the list itself, as sentences."""
-    laws = themes()
-    for mutant in mutants:
-        times = (ROOT / mutant["file"]).read_text(encoding="utf-8").count(mutant["from"])
-        if times != 1:
-            yield f"{mutant['name']}: matches {times} times in {mutant['file']}, must match once"
-        if "equivalent" not in mutant and mutant.get("law") not in laws:
-            yield f"{mutant['name']}: no law is called '{mutant.get('law')}'"
+    return entries.mismatches(mutants, "law", themes(), "law")
 
 
 def enter(records):
@@ -64,9 +60,7 @@ def enter(records):
     known = {mutant["name"] for mutant in load()}
     kills = json.loads(KILLS.read_text(encoding="utf-8"))
     kills |= {name: record["laws"] for name, record in records.items() if "laws" in record}
-    lines = [f"  {json.dumps(name)}: {json.dumps(laws)}" for name, laws in sorted(kills.items())
-             if name in known]
-    KILLS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    entries.keep(KILLS, ((name, laws) for name, laws in kills.items() if name in known))
 
 
 class Workshop:

@@ -17,6 +17,8 @@ import subprocess
 import tempfile
 import time
 
+import entries
+
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 KILLED = HERE / "killed.json"
@@ -59,8 +61,7 @@ def enter(records):
             now[name] = seen[name]
         elif name in records and records[name]["verdict"] == "killed":
             now[name] = fingerprint(mutant)
-    lines = [f"  {json.dumps(name)}: {json.dumps(edit)}" for name, edit in sorted(now.items())]
-    KILLED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    entries.keep(KILLED, now.items())
 
 
 def test_cases():
@@ -75,13 +76,7 @@ def test_cases():
 
 def mismatches(mutants):
     """What is wrong with the lists themselves, as sentences."""
-    known = test_cases()
-    for mutant in mutants:
-        times = (ROOT / mutant["file"]).read_text(encoding="utf-8").count(mutant["from"])
-        if times != 1:
-            yield f"{mutant['name']}: matches {times} times in {mutant['file']}, must match once"
-        if "equivalent" not in mutant and mutant.get("killer") not in known:
-            yield f"{mutant['name']}: no test case is called '{mutant.get('killer')}'"
+    return entries.mismatches(mutants, "killer", test_cases(), "test case")
 
 
 def option(words, name, value=None):
