@@ -87,13 +87,13 @@ struct Accumulator {
   }
 };
 
-/// Upper bounds of sum_t |q_t k_t| for 16 keys: plain sums, made larger than their rounding (Lemma
-/// 4).
-template <int kRows>
-HWY_INLINE void dot_magnitudes(const double* HWY_RESTRICT q, int q_stride,  // [D, q_stride]
-                               const double* HWY_RESTRICT k,                // [D, 16]
-                               std::int64_t dim,
-                               double* HWY_RESTRICT out) {  // [kRows, 16]
+/// Plain sums over t of q_t k_t for 16 keys; with kMagnitudes of q_t |k_t|, made larger than their
+/// rounding (Lemma 4).
+template <int kRows, bool kMagnitudes>
+HWY_INLINE void plain_sums(const double* HWY_RESTRICT q, int q_stride,  // [D, q_stride]
+                           const double* HWY_RESTRICT k,                // [D, 16]
+                           std::int64_t dim,
+                           double* HWY_RESTRICT out) {  // [kRows, 16]
   constexpr int kStep = kSubtileKeys / kLanes < 4 ? kSubtileKeys / kLanes : 4;
   for (int column = 0; column < kSubtileKeys; column += kStep * kLanes) {
     Vec sum[kRows][kStep];
@@ -104,45 +104,32 @@ HWY_INLINE void dot_magnitudes(const double* HWY_RESTRICT q, int q_stride,  // [
       Vec query[kRows];
       for (int r = 0; r < kRows; ++r) query[r] = broadcast(q[t * q_stride + r]);
       for (int n = 0; n < kStep; ++n) {
-        const Vec key = hn::Abs(load(k + t * kSubtileKeys + column + n * kLanes));
+        Vec key = load(k + t * kSubtileKeys + column + n * kLanes);
+        if (kMagnitudes) key = hn::Abs(key);
         for (int r = 0; r < kRows; ++r) sum[r][n] = fused_add(query[r], key, sum[r][n]);
       }
     }
     for (int r = 0; r < kRows; ++r) {
       for (int n = 0; n < kStep; ++n) {
-        store(hn::Mul(sum[r][n], broadcast(bounds::kUp)),
-              out + r * kSubtileKeys + column + n * kLanes);
+        if (kMagnitudes) sum[r][n] = hn::Mul(sum[r][n], broadcast(bounds::kUp));
+        store(sum[r][n], out + r * kSubtileKeys + column + n * kLanes);
       }
     }
   }
 }
 
+/// Upper bounds of sum_t |q_t k_t| for 16 keys, from the magnitudes of q.
+template <int kRows>
+HWY_INLINE void dot_magnitudes(const double* q_magnitude, int q_stride, const double* k,
+                               std::int64_t dim, double* out) {
+  plain_sums<kRows, true>(q_magnitude, q_stride, k, dim, out);
+}
+
 /// q.k of 16 keys for kRows rows where plain sums are exact (Lemma 6b).
 template <int kRows>
-HWY_INLINE void exact_dot_products(const double* HWY_RESTRICT q, int q_stride,  // [D, q_stride]
-                                   const double* HWY_RESTRICT k,                // [D, 16]
-                                   std::int64_t dim,
-                                   double* HWY_RESTRICT out) {  // [kRows, 16]
-  constexpr int kStep = kSubtileKeys / kLanes < 4 ? kSubtileKeys / kLanes : 4;
-  for (int column = 0; column < kSubtileKeys; column += kStep * kLanes) {
-    Vec sum[kRows][kStep];
-    for (int r = 0; r < kRows; ++r) {
-      for (int n = 0; n < kStep; ++n) sum[r][n] = hn::Zero(Tag());
-    }
-    for (std::int64_t t = 0; t < dim; ++t) {
-      Vec query[kRows];
-      for (int r = 0; r < kRows; ++r) query[r] = broadcast(q[t * q_stride + r]);
-      for (int n = 0; n < kStep; ++n) {
-        const Vec key = load(k + t * kSubtileKeys + column + n * kLanes);
-        for (int r = 0; r < kRows; ++r) sum[r][n] = fused_add(query[r], key, sum[r][n]);
-      }
-    }
-    for (int r = 0; r < kRows; ++r) {
-      for (int n = 0; n < kStep; ++n) {
-        store(sum[r][n], out + r * kSubtileKeys + column + n * kLanes);
-      }
-    }
-  }
+HWY_INLINE void exact_dot_products(const double* q, int q_stride, const double* k, std::int64_t dim,
+                                   double* out) {
+  plain_sums<kRows, false>(q, q_stride, k, dim, out);
 }
 
 /// q.k of 16 keys for kRows rows, as double-doubles (Lemmas 5 to 7).
