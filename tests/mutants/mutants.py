@@ -23,7 +23,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 import by_suite  # noqa: E402
 import by_test  # noqa: E402
 import matrix  # noqa: E402

@@ -1,7 +1,12 @@
-"""Whose turn it is: a part of all mutants for a CI that has not the time for all of them."""
+#!/usr/bin/env python3
+"""Whose turn it is: a part of all mutants, or tests, for a CI that has not the time for all.
+
+    turn.py N NAME...   prints those of one part of N; each commit has the next part
+"""
 
 import pathlib
 import subprocess
+import sys
 import time
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
@@ -18,11 +23,10 @@ def turn():
     return int(git("rev-parse", "HEAD") or "0", 16)
 
 
-def share(mutants, parts, now):
-    """Every `parts`-th mutant, so that each list gives some, and after `parts` turns each had its
-    own. Where the time does not suffice the last are left out: so the next round begins with
-    others."""
-    some = mutants[now % parts::parts]
+def share(all_of_them, parts, now):
+    """Every `parts`-th, so that each list gives some, and after `parts` turns each had its own.
+    Where the time does not suffice the last are left out: so the next round begins with others."""
+    some = all_of_them[now % parts::parts]
     first = now // parts * (len(some) // 3 + 1) % max(1, len(some))
     return some[first:] + some[:first]
 
@@ -36,3 +40,7 @@ class Clock:
 
     def over(self):
         return self.end is not None and time.monotonic() >= self.end
+
+
+if __name__ == "__main__":
+    print(*share(sys.argv[2:], int(sys.argv[1]), turn()))
