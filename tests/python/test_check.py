@@ -2,6 +2,7 @@
 
 import _thread
 import json
+import signal
 import threading
 import time
 import xml.etree.ElementTree
@@ -215,6 +216,16 @@ def test_the_command_that_repeats_runs(case, tmp_path, capsys):
     assert "absent.safetensors" in capsys.readouterr().err
 
 
+@pytest.fixture(name="interruptible")
+def fixture_interruptible():
+    """Python's own handler, which is not there where the shell started pytest in the background:
+    such a process ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_judgement():
     q, k, v = tensors(heads=16, kv_heads=16, queries=4096, keys=4096, dim=64)
     out = numpy.zeros_like(q)
