@@ -52,6 +52,36 @@ TEST_CASE("the mean of values is certified to within its radius") {
   }
 }
 
+TEST_CASE("a mean of values far apart needs both words of their sum") {
+  // 1, 2^-17, 2^-34 ...: from the fifth on they lie below the last digit of the first.
+  const std::int64_t keys = 7;
+  const auto at = [](std::int64_t j) { return std::ldexp(1.0, static_cast<int>(-17 * j)); };
+  const CaseBuilder builder = scoreless(
+      keys, make_tensor(DType::f32, {1, 1, keys, 3}, [&](std::int64_t n) { return at(n / 3); }));
+  const Sharpened result = sharpen(builder);
+  REQUIRE(result.done);
+  Rational mean = 0;
+  for (std::int64_t j = 0; j < keys; ++j) mean += Rational(at(j)) / keys;
+  const Certified& out = result.row.out[1];
+  CHECK(abs(mean - Rational(out.hi) - Rational(out.lo)) <= Rational(out.radius));
+}
+
+TEST_CASE("hidden keys have no part in the mean") {
+  CaseBuilder builder = scoreless(5, normal(DType::f32, {1, 1, 5, 3}, 4));
+  builder.set("mask",
+              make_tensor(DType::boolean, {3, 5}, [](std::int64_t n) { return n % 5 != 2; }));
+  const Sharpened result = sharpen(builder);
+  REQUIRE(result.done);
+  REQUIRE(result.row.visible == 4);
+  for (std::int64_t c = 0; c < 3; ++c) {
+    Rational mean = 0;
+    for (const std::int64_t j : {0, 1, 3, 4})
+      mean += Rational(value_at(builder, "v", j * 3 + c)) / 4;
+    const Certified& out = result.row.out[static_cast<std::size_t>(c)];
+    CHECK(abs(mean - Rational(out.hi) - Rational(out.lo)) <= Rational(out.radius));
+  }
+}
+
 TEST_CASE("a column that sums to zero is zero without a radius") {
   const std::int64_t keys = 600;
   const CaseBuilder builder =

@@ -123,7 +123,12 @@ TEST_CASE("exact rows know equal scores with factors, bias, distance and sink") 
   CHECK_FALSE(column_is(1));
   builder.erase("sinks");
   builder.set("alibi_slopes", make_tensor(DType::f32, {1}, [](std::int64_t) { return 0.5; }));
-  CHECK_FALSE(column_is(1.5));
+  // Two groups now, whose means are 1 and 2: neither is the mean of the row.
+  for (const double one : {1.0, 1.5, 2.0}) CHECK_FALSE(column_is(one));
+  builder.erase("alibi_slopes");
+  CHECK(column_is(1.5));
+  builder.spec = R"({"version": 1, "softcap": 2})";  // bends 1/2 and 3/2 before the bias is added
+  for (const double one : {1.0, 1.5, 2.0}) CHECK_FALSE(column_is(one));
 }
 
 TEST_CASE("the LSE in base 2 is the natural one times log2 of e") {
@@ -146,6 +151,13 @@ TEST_CASE("log2 of e times a certified number keeps it certified") {
   CHECK(one.radius < 0x1p-96);
   CHECK(in_base_two({0, 0, 0}).radius == 0);
   CHECK(in_base_two({3, 0, 0x1p-66}).radius >= 0x1p-66 * 1.4426950408889634);
+  // A bound is stretched as well, and rounded upwards.
+  Contract contract = read_contract("fp32", Spec{});
+  CHECK(lse_in_base(contract, {1, 0, 0}, 0x1p-20).bound == 0x1p-20);
+  contract.lse.base = LseBase::two;
+  const double bound = lse_in_base(contract, {1, 0, 0}, 0x1p-20).bound * 0x1p20;
+  CHECK(bound > 0x1.71547652b82fep+0);  // log2(e), rounded down
+  CHECK(bound <= 0x1.71547652b83p+0);
 }
 
 TEST_CASE("empty rows and rows that see NaN are written as what they are") {

@@ -1,0 +1,280 @@
+// (41) of docs/contract.md read literally: element by element and pair by pair, with loops over
+// whole heads, none of the judge's groups and nothing hoisted. How large the numbers before a cast
+// may be is taken from the bounds, which the contract's own tests compare with the page.
+#include <cmath>
+#include <vector>
+
+#include "oracle/contract/cast_classes.hpp"
+#include "oracle/contract/probabilistic.hpp"
+#include "tests/unit/judge/gradient_case.hpp"
+
+using namespace ringproof::oracle;
+using namespace ringproof::test;
+
+namespace {
+
+using Index = std::int64_t;
+constexpr Sizes kSizes{.batches = 2, .heads = 4, .kv_heads = 2, .queries = 7, .keys = 9};
+constexpr double kSingle = 0x1p-24, kSmallest = 0x1p-150;  // of answers of 32 bits
+
+/// Some queries and keys occur more than once, in other heads and batches as well. `blind`: a query
+/// that holds NaN, whose row is not judged.
+CaseBuilder repeating_case(const std::string& spec, bool blind) {
+  CaseBuilder builder = random_case(DType::bf16, kSizes, 20);
+  const auto copy_row = [&](const char* name, Index from, Index to) {
+    for (Index d = 0; d < kSizes.head_dim; ++d) {
+      set_value(builder, name, to * kSizes.head_dim + d,
+                value_at(builder, name, from * kSizes.head_dim + d));
+    }
+  };
+  copy_row("q", 1, 5), copy_row("q", 1, 45), copy_row("q", 8, 30);
+  copy_row("k", 2, 4), copy_row("k", 2, 25), copy_row("k", 11, 12);
+  for (Index d = 0; d < kSizes.head_dim; ++d) {  // zeros are equal, whatever their sign
+    set_value(builder, "q", 6 * kSizes.head_dim + d, d % 2 == 0 ? 0.0 : -0.0);
+    set_value(builder, "q", 9 * kSizes.head_dim + d, d % 2 == 0 ? -0.0 : 0.0);
+  }
+  if (blind) set_value(builder, "q", 3 * kSizes.head_dim, NAN);
+  builder.spec = spec;
+  builder.set("dout", normal(DType::bf16, {2, 4, 7, 3}, 31));
+  builder.set("dlse", normal(DType::f32, {2, 4, 7}, 32));
+  std::mt19937_64 generator(33);
+  std::uniform_real_distribution<double> draw(-0x1p-9, 0x1p-9);
+  const auto answer = [&](const char* name, Index heads, Index rows, Index columns) {
+    builder.set(name, make_tensor(DType::f32, {2, heads, rows, columns}, [&](Index) {
+                  return round_nearest(DType::f32, draw(generator));
+                }));
+  };
+  answer("dq", 4, 7, 4), answer("dk", 2, 9, 4), answer("dv", 2, 9, 3);
+  return builder;
+}
+
+/// How often row (b, h, n) of a tensor occurs.
+double occurrences(const Tensor& tensor, Index b, Index h, Index n) {
+  double count = 0;
+  for (Index row = 0; row < tensor.shape[0] * tensor.shape[1] * tensor.shape[2]; ++row) {
+    const Index i = row % tensor.shape[2], head = row / tensor.shape[2];
+    bool same = true;
+    for (Index d = 0; d < tensor.shape[3]; ++d) {
+      same = same && tensor.at(b, h, n, d) ==
+                         tensor.at(head / tensor.shape[1], head % tensor.shape[1], i, d);
+    }
+    count += same;
+  }
+  return count;
+}
+
+/// One row with its bounds, under the contract and without the listed roundings.
+struct BoundedRow {
+  Index h, i;
+  RowTruth truth;
+  RowGradients gradients;
+  RowGradientBound bound, exact_bound;
+  RowMagnitudes cast, exact;
+  bool known = true;
+  double p(std::size_t n) const { return truth.p[n]; }
+  double f(std::size_t n) const { return gradients.factor.empty() ? 1 : gradients.factor[n]; }
+};
+
+class LiteralLean {
+ public:
+  LiteralLean(const Case& input, const Contract& contract)
+      : input_(input),
+        p_(input.problem),
+        contract_(contract),
+        exact_contract_(without_gradient_casts(contract)) {
+    for (Index b = 0; b < kSizes.batches; ++b) {
+      for (Index kv = 0; kv < kSizes.kv_heads; ++kv) add_head(b, kv);
+    }
+  }
+
+  Suspicion dq, dk, dv;
+
+ private:
+  void add_head(Index b, Index kv) {
+    const Upstream upstream{input_.dout, input_.dlse, {}};
+    const HeadTruth forward(p_, b, kv, Precision::fast);
+    const HeadGradients backward(p_, upstream, forward);
+    const BackwardHead head(p_, backward.keys(), backward.keys_stride(), forward.values(),
+                            forward.values_stride());
+    const GradientShape shape(contract_, p_, b, kv), exact_shape(exact_contract_, p_, b, kv);
+    GradientBoundSums bounds(shape), exact_bounds(exact_shape);
+    GradientSums sums(p_);
+    std::vector<BoundedRow> rows;
+    std::vector<char> doubtful(kSizes.keys);
+    for (Index h = kv * p_.group(); h < (kv + 1) * p_.group(); ++h) {
+      for (Index i = 0; i < kSizes.queries; ++i) {
+        BoundedRow& row = rows.emplace_back(BoundedRow{h, i, {}, {}, {}, {}, {}, {}});
+        const HeadTruth::RowId id{h, i};
+        backward.rows({&id, 1}, &row.truth, &row.gradients, &sums);
+        row.known = row.gradients.not_applicable.empty();
+        for (Index j = 0; !row.known && j < kSizes.keys; ++j) {
+          if (visible(p_, b, h, i, j)) doubtful[static_cast<std::size_t>(j)] = 1;
+        }
+        if (!row.known) continue;
+        bound_row_backward(contract_, p_, {}, head, row.truth, row.gradients, row.bound, &bounds,
+                           &row.cast);
+        bound_row_backward(exact_contract_, p_, {}, head, row.truth, row.gradients, row.exact_bound,
+                           &exact_bounds, &row.exact);
+      }
+    }
+    bounds.finish();
+    exact_bounds.finish();
+    std::vector<double> sign_k(kSizes.keys * 4), sign_v(kSizes.keys * 3);
+    for (Index j = 0; j < kSizes.keys; ++j) {
+      if (doubtful[static_cast<std::size_t>(j)] != 0) continue;
+      for (Index d = 0; d < 4; ++d) {
+        sign_k[static_cast<std::size_t>(j * 4 + d)] =
+            add_element(input_.find(AnswerKind::dk)->tensor.at(b, kv, j, d), sums.dk(j, d),
+                        bounds.dk(j, d), exact_bounds.dk(j, d), dk);
+      }
+      for (Index c = 0; c < 3; ++c) {
+        sign_v[static_cast<std::size_t>(j * 3 + c)] =
+            add_element(input_.find(AnswerKind::dv)->tensor.at(b, kv, j, c), sums.dv(j, c),
+                        bounds.dv(j, c), exact_bounds.dv(j, c), dv);
+      }
+    }
+    for (const BoundedRow& row : rows) {
+      if (!row.known) continue;
+      add_query(b, kv, row, head);
+      add_keys(b, kv, row, shape, sign_k, sign_v);
+    }
+  }
+
+  double add_element(double answer, const Certified& exact, double bound, double exact_bound,
+                     Suspicion& found) const {
+    const double x = exact.hi, g = x > 0 ? 1 : x < 0 ? -1 : 0;
+    if (g == 0) return 0;
+    ++found.elements;
+    found.lean += g * (answer - x);
+    found.remainder += exact_bound + kSmallest;
+    found.variance += std::pow(kSingle * (std::abs(x) + bound), 2);
+    found.drift += g * (round_nearest(DType::f32, x) - x);
+    found.drift_scale += std::pow(kSingle * x, 2);
+    return g;
+  }
+
+  /// V and b of one row: `y` and `Y` of every key with what A grows them by.
+  struct Pair {
+    double y = 0, Y = 0, growth = 0;
+    double c() const { return std::abs(y) + growth * Y; }
+  };
+  void add_scores(Index b, Index kv, const BoundedRow& row, const std::vector<Pair>& pairs,
+                  double scale, Suspicion& found) const {
+    double casts = 0, along = 0, beyond = 0, drift = 0;
+    for (std::size_t n = 0; n < pairs.size(); ++n) {
+      const Index j = row.truth.keys.first + static_cast<Index>(n);
+      if (!visible(p_, b, row.h, row.i, j)) continue;
+      const Pair& x = pairs[n];
+      const double u = contract_.backward.ds_u, ds = row.gradients.ds[n];
+      casts += occurrences(p_.k, b, kv, j) * std::pow(u * row.cast.score_gradient[n] * x.c(), 2);
+      along += row.p(n) * row.f(n) * x.y;
+      beyond += (row.exact.weight[n] - row.p(n) * row.f(n)) * std::abs(x.y) +
+                row.exact.weight[n] * x.growth * x.Y;
+      drift += ds * cast_error(std::abs(ds), u) * x.y;
+    }
+    const double of_delta = row.cast.delta_norm * (std::abs(along) + beyond);
+    const double V =
+        occurrences(p_.q, b, row.h, row.i) * scale * scale * (casts + of_delta * of_delta);
+    found.variance += V;
+    found.drift_scale += V;
+    found.drift += scale * (drift - along * row.cast.delta_drift);
+  }
+
+  void add_query(Index b, Index kv, const BoundedRow& row, const BackwardHead& head) {
+    std::vector<double> g(4);
+    for (Index d = 0; d < 4; ++d) {
+      const auto at = static_cast<std::size_t>(d);
+      g[at] = add_element(input_.find(AnswerKind::dq)->tensor.at(b, row.h, row.i, d),
+                          row.gradients.dq[at], row.bound.dq[at], row.exact_bound.dq[at], dq);
+    }
+    std::vector<Pair> pairs(row.truth.score.size());
+    for (std::size_t n = 0; n < pairs.size(); ++n) {
+      const Index j = row.truth.keys.first + static_cast<Index>(n);
+      pairs[n].growth = row.cast.after_query;
+      for (Index d = 0; d < 4; ++d) {
+        const double k = head.keys[j * head.keys_stride + d];
+        pairs[n].y += g[static_cast<std::size_t>(d)] * k;
+        pairs[n].Y += std::abs(g[static_cast<std::size_t>(d)] * k);
+      }
+    }
+    add_scores(b, kv, row, pairs, scale() * (1 + row.cast.after_query), dq);
+  }
+
+  void add_keys(Index b, Index kv, const BoundedRow& row, const GradientShape& shape,
+                const std::vector<double>& sign_k, const std::vector<double>& sign_v) {
+    std::vector<Pair> of_query(row.truth.score.size());
+    double V = 0, drift = 0;
+    for (std::size_t n = 0; n < of_query.size(); ++n) {
+      const Index j = row.truth.keys.first + static_cast<Index>(n);
+      if (!visible(p_, b, row.h, row.i, j)) continue;
+      Pair of_upstream{.growth = shape.relative_upstream()[j]};
+      of_query[n].growth = shape.relative_query()[j];
+      for (Index d = 0; d < 4; ++d) {
+        const double term =
+            sign_k[static_cast<std::size_t>(j * 4 + d)] * p_.q.at(b, row.h, row.i, d);
+        of_query[n].y += term;
+        of_query[n].Y += std::abs(term);
+      }
+      for (Index c = 0; c < 3; ++c) {
+        const double term =
+            sign_v[static_cast<std::size_t>(j * 3 + c)] * input_.dout.at(b, row.h, row.i, c);
+        of_upstream.y += term;
+        of_upstream.Y += std::abs(term);
+      }
+      const double u = contract_.p.u;
+      V +=
+          occurrences(p_.k, b, kv, j) * std::pow(u * row.exact.probability[n] * of_upstream.c(), 2);
+      drift += row.p(n) * cast_error(row.p(n), u) * of_upstream.y;
+    }
+    add_scores(b, kv, row, of_query, scale(), dk);
+    const double repeated = occurrences(p_.q, b, row.h, row.i) * V;
+    dv.variance += repeated;
+    dv.drift_scale += repeated;
+    dv.drift += drift;
+  }
+
+  double scale() const { return p_.spec.scale.value_or(0.5); }
+
+  const Case& input_;
+  const Problem& p_;
+  const Contract& contract_;
+  Contract exact_contract_;
+};
+
+}  // namespace
+
+TEST_CASE("what gradients lean to, and may lean to, is the document's, read literally") {
+  const char* specs[] = {R"({"version": 1})", R"({"version": 1, "causal": "bottom_right"})",
+                         R"({"version": 1, "causal": "top_left", "softcap": 1.5, "scale": 0.7})"};
+  for (const char* spec : specs) {
+    for (const bool blind : {false, true}) {
+      INFO(spec << (blind ? ", a query of NaN" : ""));
+      const CaseBuilder builder = repeating_case(spec, blind);
+      const Case input = builder.assemble();
+      const Contract contract = read_contract("bf16-flash", input.problem.spec);
+      const LiteralLean literal(input, contract);
+      CheckOptions options;
+      options.probabilistic = true;
+      options.only = {AnswerKind::dq, AnswerKind::dk, AnswerKind::dv};
+      const Report report = judge(builder, "bf16-flash", options);
+      REQUIRE(report.probabilistic->gradients.size() == 3);
+      const Suspicion* expected[] = {&literal.dq, &literal.dk, &literal.dv};
+      for (std::size_t n = 0; n < 3; ++n) {
+        INFO("gradient " << n);
+        const GradientLean& lean = report.probabilistic->gradients[n];
+        const Suspicion &found = lean.found, &right = *expected[n];
+        const auto close = [](double a, double b) {
+          return std::abs(a - b) <= 1e-8 * std::abs(b) + 1e-13;
+        };
+        CHECK(found.elements == right.elements);
+        CHECK(std::abs(found.variance - right.variance) <= 1e-8 * right.variance);
+        CHECK(std::abs(found.drift_scale - right.drift_scale) <= 1e-8 * right.drift_scale);
+        CHECK(close(found.remainder, right.remainder));
+        CHECK(close(found.lean, right.lean));
+        CHECK(close(found.drift, right.drift));
+        const double lambda = azuma_factor(contract.prob_failure, 3);
+        CHECK(close(lean.bound, lambda * std::sqrt(found.variance) + found.remainder));
+      }
+    }
+  }
+}
