@@ -133,7 +133,7 @@ void far_below_zero(Trial& trial, const Description& d) {
   const bool narrow =
       trial.types().input == oracle::DType::f16 || oracle::size_of(trial.types().input) == 1;
   const double level = narrow ? -96 : -131072;
-  with_scores(trial, d, [&](Index j, Index) { return level + static_cast<double>(j % 2) / 2; });
+  with_scores(trial, d, [&](Index j, Index) { return level + static_cast<double>(j % 2 * 4); });
 }
 void no_overflow(Trial& trial, const Description& d) {
   with_scores(trial, d, [](Index j, Index n) { return j < n / 2 ? 720.0 : -720.0; });

@@ -101,7 +101,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", arguments.suite.seed, "seed of the first problem of each law")
       ->check(whole<std::uint64_t>(0, "seed (0, 1, 2, ...)"))
       ->capture_default_str();
-  app.add_option("--count", arguments.suite.count, "problems for each law")
+  app.add_option("--count", arguments.suite.count,
+                 "problems for each law; up to twice as many where none has power")
       ->check(whole<int>(1, "number of problems (1, 2, ...)"))
       ->capture_default_str();
   app.add_option("--promise", arguments.promise,

@@ -111,7 +111,9 @@ class Run {
       return result;
     }
     trial_.judgements() = {};
-    for (int n = 0; n < options_.count; ++n) {
+    // Where no problem so far had the power to refuse anything, as many again may have it.
+    const auto open = [&] { return !trial_.judgements().never_decided().empty(); };
+    for (int n = 0; n < options_.count || (n < 2 * options_.count && open()); ++n) {
       progress_.problem = n + 1;
       const std::uint64_t seed = options_.seed + static_cast<std::uint64_t>(n);
       const auto description = describe_case(law, trial_.sizes(), seed);
