@@ -64,21 +64,11 @@ constexpr bool may_see(const PositionRules& rules, const Segment& queries, const
   return true;
 }
 
-/// Rows of one rank in one batch, in a few segments of consecutive rows each.
-using Segments = std::vector<Segment>;
-
-/// All rows of some segments as one.
-inline Segment hull(const Segments& segments) {
-  Segment all;
-  for (const Segment& one : segments) {
-    if (one.empty()) continue;
-    all.position_low = std::min(all.position_low, one.position_low);
-    all.position_high = std::max(all.position_high, one.position_high);
-    all.document_low = std::min(all.document_low, one.document_low);
-    all.document_high = std::max(all.document_high, one.document_high);
-  }
-  return all;
-}
+/// Rows of one rank in one batch.
+struct Segments {
+  std::vector<Segment> parts;  // a few, of consecutive rows each
+  Segment all;                 // and all rows as one
+};
 
 /// Rows that follow each other in a rank's order, cut at most this often.
 constexpr Index kSegments = 16;
@@ -87,10 +77,11 @@ constexpr Index kSegments = 16;
 inline Segments segments_of(const Sharding& sharding, Index rank, const auto& describe) {
   const Index rows = reference::row_count(sharding, rank);
   const Index count = std::min(rows, kSegments);
-  Segments segments(static_cast<std::size_t>(count));
+  Segments segments{std::vector<Segment>(static_cast<std::size_t>(count)), {}};
   for (Index slot = 0; slot < rows; ++slot) {
-    describe(reference::global_row(sharding, rank, slot),
-             segments[static_cast<std::size_t>(slot * count / rows)]);
+    const Index row = reference::global_row(sharding, rank, slot);
+    describe(row, segments.parts[static_cast<std::size_t>(slot * count / rows)]);
+    describe(row, segments.all);
   }
   return segments;
 }
@@ -161,9 +152,9 @@ class Journeys {
   /// What all rows together cannot see, no part can. Late queries first: under a causal mask they
   /// see most.
   static bool any_pair(const PositionRules& rules, const Segments& queries, const Segments& keys) {
-    if (!may_see(rules, hull(queries), hull(keys))) return false;
-    return std::any_of(queries.rbegin(), queries.rend(), [&](const Segment& q) {
-      return std::any_of(keys.begin(), keys.end(),
+    if (!may_see(rules, queries.all, keys.all)) return false;
+    return std::any_of(queries.parts.rbegin(), queries.parts.rend(), [&](const Segment& q) {
+      return std::any_of(keys.parts.begin(), keys.parts.end(),
                          [&](const Segment& k) { return may_see(rules, q, k); });
     });
   }
