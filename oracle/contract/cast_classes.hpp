@@ -22,36 +22,40 @@ inline double cast_error(double w, double u) {
 }
 
 /// Keys whose weights may have the same significand share their cast's error: class[j]. (39)
+/// A weight's phase, its place between two powers of two, may be off by twice its budget: an arc on
+/// the circle of all phases. Classes are what overlapping arcs join.
 class CastClasses {
  public:
   void find(const RowKeys& keys, double more, double max_score) {
     const auto count = static_cast<std::size_t>(keys.visible);
     phase_.resize(count);
+    reach_.resize(count);
     order_.resize(count);
     class_.resize(count);
+    classes_ = 0;
+    if (count == 0) return;
+    double last_end = 0;
     for (std::size_t j = 0; j < count; ++j) {
       const double octaves = (keys.score[j] - max_score) / std::numbers::ln2;
       phase_[j] = octaves - std::floor(octaves);
+      reach_[j] = 2 * (keys.common[j] + more);
+      last_end = std::max(last_end, phase_[j] + reach_[j]);
     }
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::sort(order_.begin(), order_.end(),
-              [&](std::size_t a, std::size_t b) { return phase_[a] < phase_[b]; });
-    const auto near = [&](std::size_t a, std::size_t b, double distance) {
-      return distance <= 2 * (keys.common[a] + keys.common[b] + 2 * more);
-    };
-    classes_ = 0;
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return phase_[a] - reach_[a] < phase_[b] - reach_[b];
+    });
+    // The last arcs may reach beyond the circle's end, and there the first ones.
+    const double first = phase_[order_.front()] - reach_[order_.front()];
+    ends_.assign(1, last_end - 1);
     for (std::size_t n = 0; n < count; ++n) {
       const std::size_t j = order_[n];
-      if (n > 0 && !near(j, order_[n - 1], phase_[j] - phase_[order_[n - 1]])) ++classes_;
-      class_[j] = classes_;
+      if (n > 0 && phase_[j] - reach_[j] > ends_.back()) ends_.push_back(0);
+      ends_.back() = std::max(ends_.back(), phase_[j] + reach_[j]);
+      class_[j] = ends_.size() - 1;
     }
-    if (count == 0) return;
-    ++classes_;
-    // Just below a power of two and just above it: the phases meet at their ends.
-    const std::size_t first = order_.front(), last = order_.back();
-    if (classes_ > 1 && near(first, last, phase_[first] + 1 - phase_[last])) {
-      for (std::size_t& one : class_) one = one == classes_ - 1 ? 0 : one;
-    }
+    classes_ = ends_.size();
+    for (std::size_t& one : class_) one = ends_[one] - 1 >= first ? 0 : one;
   }
 
   /// Sum over the classes of the squared sum of |h_j|.
@@ -65,8 +69,9 @@ class CastClasses {
   }
 
  private:
-  std::vector<double> phase_;
-  mutable std::vector<double> sums_;  // memory of variance()
+  std::vector<double> phase_, reach_;  // in octaves
+  std::vector<double> ends_;           // of the classes
+  mutable std::vector<double> sums_;   // memory of variance()
   std::vector<std::size_t> order_, class_;
   std::size_t classes_ = 0;
 };

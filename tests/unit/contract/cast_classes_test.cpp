@@ -2,7 +2,9 @@
 #include "oracle/contract/cast_classes.hpp"
 
 #include "tests/support/catch.hpp"
+#include "tests/support/property.hpp"
 
+using namespace ringproof;
 using namespace ringproof::oracle;
 
 namespace {
@@ -10,14 +12,17 @@ namespace {
 constexpr double kOctave = std::numbers::ln2;
 
 /// The sum of the squared sizes of the classes: the variance of ones.
-double squares(const std::vector<double>& scores, double common, double more = 0) {
+double squares(const std::vector<double>& scores, std::vector<double> common, double more = 0) {
   RowKeys keys;
   keys.visible = static_cast<std::int64_t>(scores.size());
   keys.score = scores;
-  keys.common.assign(scores.size(), common);
+  keys.common = std::move(common);
   CastClasses classes;
   classes.find(keys, more, 0.0);
   return classes.variance([](std::size_t) { return -1.0; });
+}
+double squares(const std::vector<double>& scores, double common, double more = 0) {
+  return squares(scores, std::vector<double>(scores.size(), common), more);
 }
 
 }  // namespace
@@ -40,6 +45,44 @@ TEST_CASE("weights that may have one significand count as if they had it") {
   CHECK(squares(scores, 0, apart / 4.1) == 2);
   // Each may be its neighbour's: a chain is one class.
   CHECK(squares({-0.25, -0.25 - apart * kOctave, -0.25 - 2 * apart * kOctave}, apart / 3) == 9);
+}
+
+TEST_CASE("a key that is known well does not part two neighbours that are not") {
+  const double step = 0x1p-10;  // in octaves
+  const auto at = [&](double octaves) { return -0.25 - octaves * kOctave; };
+  // The outer two are 4 steps apart and off by 2 each; from the middle it is 2.2 to either.
+  const std::vector<double> common{0.9 * step, 0, 1.2 * step};
+  CHECK(squares({at(0), at(2.2), at(4)}, common) == 5);
+  CHECK(squares({at(4), at(1.8), at(0)}, common) == 5);
+}
+
+TEST_CASE("classes are those of all pairs, joined, around the circle") {
+  test::property("arcs that overlap are one class", [] {
+    const auto count = static_cast<std::size_t>(*rc::gen::inRange(0, 12));
+    std::vector<double> scores, common;
+    for (std::size_t j = 0; j < count; ++j) {
+      scores.push_back(-*rc::gen::inRange(0, 4096) * 0x1p-10 * kOctave);
+      common.push_back(*rc::gen::inRange(0, 6) == 0 ? *rc::gen::inRange(0, 300) * 0x1p-10
+                                                    : *rc::gen::inRange(0, 40) * 0x1p-10);
+    }
+    std::vector<std::size_t> root(count);
+    std::iota(root.begin(), root.end(), std::size_t{0});
+    for (std::size_t a = 0; a < count; ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const double apart = std::abs(scores[a] - scores[b]) / kOctave;
+        const double around = std::abs(apart - std::nearbyint(apart));
+        if (around > 2 * (common[a] + common[b]) + 0x1p-30) continue;
+        const std::size_t from = root[a], to = root[b];
+        std::replace(root.begin(), root.end(), from, to);
+      }
+    }
+    double expected = 0;
+    for (std::size_t j = 0; j < count; ++j) {
+      expected += static_cast<double>(std::count(root.begin(), root.end(), root[j]));
+    }
+    for (double& one : common) one += 0x1p-31;  // on the grid arcs may touch
+    RC_ASSERT(squares(scores, common) == expected);
+  });
 }
 
 TEST_CASE("just below a power of two and just above it significands meet") {

@@ -93,6 +93,24 @@ TEST_CASE("a column whose sum needs too many bits is not exact") {
   CHECK(bound.out[1] > 0);
 }
 
+TEST_CASE("a column is exact up to the last sum that the accumulator holds, and not beyond") {
+  // Sizes of one sign and their negatives, so that a sum of zero is exact or bounded away from it.
+  const auto zero_is_exact = [](double largest, double step) {
+    auto fixture = equal_scores(4, 1);
+    fixture.values = {largest, -largest, step, -step};
+    fixture.finish();
+    return bound_of("bf16-flash", fixture).out[0] == 0;
+  };
+  for (const double step : {1.0, 0x1p-40, 0x1p40}) {
+    // 2 largest + 2 step: below 2^24 steps, or that many.
+    CHECK(zero_is_exact((0x1p23 - 2) * step, step));
+    CHECK_FALSE(zero_is_exact((0x1p23 - 1) * step, step));
+  }
+  // The format of the sums has no numbers below 2^-149, and loses a half of it where it flushes.
+  CHECK(zero_is_exact(0x1p-120, 0x1p-125));
+  CHECK_FALSE(zero_is_exact(0x1p-140, 0x1p-150));
+}
+
 TEST_CASE("what makes an exponential or a weight other than one ends exactness") {
   const auto zero_sum_bound = [](const std::string& contract, auto change) {
     auto fixture = equal_scores(64, 1);

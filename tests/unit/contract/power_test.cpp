@@ -120,6 +120,36 @@ TEST_CASE("what the power claims to refuse lies outside the accepted interval") 
   }
 }
 
+TEST_CASE("sums of signed errors refuse zeros and twice an answer only where they can") {
+  // Answers of `size` beside values of about one that cancel in pairs of keys.
+  std::int64_t neither = 0, zeros_alone = 0, both = 0;
+  for (int n = 0; n < 60; ++n) {
+    test::RowFixture fixture(40, 16, 4);
+    const double size = std::exp2(-10 + 0.1 * n);
+    for (std::size_t j = 0; j < 40; ++j) {
+      fixture.row.dot[j] = fixture.row.abs_dot[j] = static_cast<double>(j / 2 % 7) / 8;
+      for (std::size_t c = 0; c < 4; ++c) {
+        const double pair = static_cast<double>(1 + (j / 2 + c) % 5);
+        fixture.values[4 * j + c] = size + (j % 2 == 0 ? pair : -pair);
+      }
+    }
+    fixture.finish();
+    const RowBound bound = fixture.bound(read_contract("bf16-flash", Spec{}));
+    double S = 0;
+    for (const Certified& o : fixture.row.out) S += std::abs(o.hi);
+    const double E = bound.functional;
+    // An answer is off by up to E, so it adds up to S - E at least, and twice that is off by
+    // 2 (S - E) - S.
+    CHECK(bound.power.functional_refuses_zeros == (S > E));
+    CHECK(bound.power.functional_refuses_twice == (2 * (S - E) - S > E));
+    const bool twice = bound.power.functional_refuses_twice;
+    ++(twice ? both : bound.power.functional_refuses_zeros ? zeros_alone : neither);
+  }
+  CHECK(neither > 0);
+  CHECK(zeros_alone > 0);
+  CHECK(both > 0);
+}
+
 TEST_CASE("a missing block that is claimed to be refused is refused by the bounds of both rows") {
   // The row without the block is built and bounded by itself; its kernel's answers must not
   // overlap.
