@@ -2,11 +2,14 @@
 """Large rings on a simulated cluster, beside the model that was derived for them.
 
     scale.py PROGRAM [--smpirun PATH] [--ranks P...] [--write PAGE | --check PAGE]
+    scale.py PROGRAM [--smpirun PATH] --ring P LAYOUT MASK OVERLAP
 
 PROGRAM is the module that smpirun loads (build/bin/ringproof-mpi-scale). Without an option the
 tables are printed. --write puts them between the marks of PAGE and draws the pictures beside it;
 --check exits 1 if they differ from what stands there. With --ranks, --check looks for the rows of
-these sizes only. Every figure is deterministic: the simulator counts, it does not measure.
+these sizes only. --ring simulates one ring (1024 zigzag causal on) and prints its line: the way for
+sizes that take minutes each. Every figure is deterministic: the simulator counts, it does not
+measure.
 """
 
 import argparse
@@ -75,6 +78,16 @@ def check(simulated, derived, what):
     if abs(simulated / derived - 1) > MODEL_MARGIN:
         sys.exit(f"scale: {what}: simulated {simulated:.6g}, derived {derived:.6g}: more than "
                  f"{MODEL_MARGIN:.0%} apart")
+
+
+def one_ring(simulator, size, layout, mask, overlap):
+    """One ring beside the model, as a line of a table."""
+    got = simulator.run(int(size), layout, mask, overlap=overlap == "on",
+                        rows=FULL_ROWS if mask == "full" else CAUSAL_ROWS)
+    check(got["seconds"], got["model"], f"{layout}, {mask}, {size} ranks")
+    return (f"| {size} | {mask} | {layout} | {overlap} | {got['seconds'] * 1e3:.3f} | "
+            f"{got['model'] * 1e3:.3f} | {ratio(got['seconds'], got['model'])} | "
+            f"{got['least_bytes']} | {got['most_bytes']} |")
 
 
 def full_rings(simulator, sizes):
@@ -252,10 +265,14 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--smpirun", default="smpirun")
     parser.add_argument("--ranks", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--ring", nargs=4, metavar=("P", "LAYOUT", "MASK", "OVERLAP"))
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--check", type=pathlib.Path)
     options = parser.parse_args()
     simulator = Simulator(options.program.resolve(), options.smpirun)
+    if options.ring:
+        print(one_ring(simulator, *options.ring))
+        return
     full = full_rings(simulator, options.ranks)
     causal = causal_rings(simulator, options.ranks)
     crossing_rows, crossing = crossing_table(simulator)

@@ -1,6 +1,6 @@
 // Large rings on the simulated cluster: scale.py ends with an error as soon as a ring does not take
 // the time that the model derives for it, a link carries more than another, or docs/performance.md
-// shows another figure. Rings of 256 and 1024 ranks take minutes: `./run scale` compares them, too.
+// shows another figure. Rings of 256 take a minute: `./run scale --check` compares them, too.
 #include <array>
 #include <cstdio>
 #include <string>
