@@ -7,6 +7,7 @@
 
 #include "oracle/case/error.hpp"
 #include "oracle/judge/decide.hpp"
+#include "oracle/judge/gradient_judge.hpp"
 #include "oracle/judge/input_types.hpp"
 
 namespace ringproof::oracle {
@@ -54,49 +55,61 @@ Places only(const Places& from, const std::vector<Ranked>& ranked, bool keys) {
 
 ContractSearch::ContractSearch(const Case& input, const Contract& contract,
                                const CheckOptions& options, const Report& declared)
-    : input_(input), options_(plain(options)), known_(input, options_, declared) {
+    : input_(input), options_(plain(options)), declared_(declared) {
   for (const AnswerReport& answer : declared.answers) kinds_.push_back(answer.kind);
   rank_places(contract);
   for (const auto& [kind, places] : first_) {
-    const Opinions said = known_.judge(contract, {kind}, places, false);
+    const Opinions said = known(contract).judge(contract, {kind}, places, false);
     declared_log_bound_[kind] = said[static_cast<std::size_t>(kind)].mean_log_bound();
   }
 }
 
+bool ContractSearch::gradients() const {
+  return std::any_of(kinds_.begin(), kinds_.end(), is_gradient);
+}
+
+const KnownTruth& ContractSearch::known(const Contract& contract) {
+  const BackwardMode mode = contract.backward.mode;
+  std::unique_ptr<KnownTruth>& one = known_[gradients() ? mode : BackwardMode::end_to_end];
+  if (!one) one = std::make_unique<KnownTruth>(input_, contract, options_, declared_);
+  return *one;
+}
+
 /// Where the declared contract is furthest off, answer by answer.
 void ContractSearch::rank_places(const Contract& contract) {
+  const KnownTruth& truth = known(contract);
   std::vector<AnswerKind> held;
   for (const AnswerKind kind : kinds_) {
-    if (known_.holds(kind)) held.push_back(kind);
+    if (truth.holds(kind)) held.push_back(kind);
   }
   std::map<AnswerKind, std::vector<Ranked>> ranked;
-  known_.judge(contract, held, known_.all(), false,
-               [&](AnswerKind kind, std::size_t place, const TensorTally& tally) {
-                 const auto& worst = tally.worst_element;
-                 const bool refused = tally.failed > 0 || tally.functional_failed > 0;
-                 if (worst) ranked[kind].push_back({refused, worst->error_over_bound, place});
-               });
+  truth.judge(contract, held, truth.all(), false,
+              [&](AnswerKind kind, std::size_t place, const TensorTally& tally) {
+                const auto& worst = tally.worst_element;
+                const bool refused = tally.failed > 0 || tally.functional_failed > 0;
+                if (worst) ranked[kind].push_back({refused, worst->error_over_bound, place});
+              });
   for (auto& [kind, places] : ranked) {
     const bool keys = summed_over_rows(kind);
     std::stable_sort(places.begin(), places.end());
     std::vector<Ranked> refused;
     std::copy_if(places.begin(), places.end(), std::back_inserter(refused),
                  [](const Ranked& one) { return one.refused; });
-    refused_[kind] = only(known_.all(), refused, keys);
+    refused_[kind] = only(truth.all(), refused, keys);
     if (keys) {
       // A key costs the rows that see it: of those far off, the ones that few rows see.
       std::vector<Ranked>& far = refused.empty() ? places : refused;
       far.resize(std::min(far.size(), kFarKeys));
       std::stable_sort(far.begin(), far.end(), [&](const Ranked& a, const Ranked& b) {
         const auto rows = [&](const Ranked& one) {
-          return known_.rows_that_see(known_.all().keys[one.place]);
+          return truth.rows_that_see(truth.all().keys[one.place]);
         };
         return rows(a) < rows(b);
       });
       places = far;
     }
     places.resize(std::min(places.size(), keys ? kFirstKeys : kFirstRows));
-    first_[kind] = only(known_.all(), places, keys);
+    first_[kind] = only(truth.all(), places, keys);
   }
 }
 
@@ -107,8 +120,9 @@ ContractSearch::Trial& ContractSearch::trial(const std::string& contract) {
   try {
     Contract found = read_contract(contract, input_.problem.spec);
     require_loadable(input_, found);
+    if (gradients()) upstream_of(input_, found);  // throws without the kernel's out, lse
     trial.contract = &read_.emplace(contract, std::move(found)).first->second;
-  } catch (const BadInput&) {  // of other input types, or of another number of ranks
+  } catch (const BadInput&) {  // of other input types, of another number of ranks, isolated
   }
   return contracts_[contract] = trial;
 }
@@ -129,9 +143,9 @@ bool ContractSearch::accepts(const std::string& contract, const std::vector<Answ
   for (const AnswerKind kind : kinds) {
     if (one.no.count(kind) != 0 && one.no[kind]) return false;
   }
-  const bool isolated = one.contract->backward.mode == BackwardMode::isolated;
+  const KnownTruth& truth = known(*one.contract);
   for (const AnswerKind kind : kinds) {
-    if (!known_.holds(kind) || (isolated && kind != AnswerKind::out && kind != AnswerKind::lse)) {
+    if (!truth.holds(kind)) {
       if (one.no.count(kind) == 0) one.no[kind] = !passes_check(*one.contract, kind);
       if (one.no[kind]) return false;
       continue;
@@ -139,7 +153,7 @@ bool ContractSearch::accepts(const std::string& contract, const std::vector<Answ
     for (const auto* places : {&first_, &against_}) {
       const auto found = places->find(kind);
       if (found == places->end()) continue;
-      const Opinions said = known_.judge(*one.contract, {kind}, found->second, true);
+      const Opinions said = truth.judge(*one.contract, {kind}, found->second, true);
       const Opinion& opinion = said[static_cast<std::size_t>(kind)];
       if (opinion.refused()) {
         one.no[kind] = true;
@@ -153,15 +167,15 @@ bool ContractSearch::accepts(const std::string& contract, const std::vector<Answ
 
 bool ContractSearch::confirm(Trial& one, AnswerKind kind, bool loosens) {
   if (one.no.count(kind) != 0) return !one.no[kind];
+  const KnownTruth& truth = known(*one.contract);
   const auto passes = [&](const Places& places, bool& refused) {
     const bool keys = summed_over_rows(kind);
     std::vector<std::size_t> against;
-    const Opinions said =
-        known_.judge(*one.contract, {kind}, places, true,
-                     [&](AnswerKind, std::size_t place, const TensorTally& tally) {
-                       if (tally.failed > 0 || tally.functional_failed > 0)
-                         against.push_back(place);
-                     });
+    const Opinions said = truth.judge(*one.contract, {kind}, places, true,
+                                      [&](AnswerKind, std::size_t place, const TensorTally& tally) {
+                                        if (tally.failed > 0 || tally.functional_failed > 0)
+                                          against.push_back(place);
+                                      });
     refused = !against.empty();
     if (refused && keys) against_[kind].keys.push_back(places.keys[against.front()]);
     if (refused && !keys) against_[kind].rows.push_back(against.front());
@@ -171,7 +185,7 @@ bool ContractSearch::confirm(Trial& one, AnswerKind kind, bool loosens) {
   };
   bool refused = false, accepted = false;
   if (loosens) accepted = passes(refused_[kind], refused);
-  if (!accepted && !refused) accepted = passes(known_.all(), refused);
+  if (!accepted && !refused) accepted = passes(truth.all(), refused);
   one.no[kind] = !accepted;
   return accepted;
 }
@@ -189,7 +203,7 @@ double ContractSearch::widening(const std::string& contract) {
   double sum = 0;
   for (const auto& [kind, places] : first_) {
     if (one.log_bound.count(kind) == 0) {
-      const Opinions said = known_.judge(*one.contract, {kind}, places, false);
+      const Opinions said = known(*one.contract).judge(*one.contract, {kind}, places, false);
       one.log_bound[kind] = said[static_cast<std::size_t>(kind)].mean_log_bound();
     }
     sum += one.log_bound[kind] - declared_log_bound_[kind];

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,15 @@ class ContractSearch {
   bool passes_check(const Contract&, AnswerKind) const;
   bool confirm(Trial&, AnswerKind, bool loosens);
   void rank_places(const Contract&);
+  bool gradients() const;
+  /// The truth for contracts of this one's mode; the rows have the same numbers in both.
+  const KnownTruth& known(const Contract&);
 
   const Case& input_;
   CheckOptions options_;
-  std::vector<AnswerKind> kinds_;  // that are judged
-  KnownTruth known_;
+  const Report& declared_;
+  std::vector<AnswerKind> kinds_;                                // that are judged
+  std::map<BackwardMode, std::unique_ptr<KnownTruth>> known_{};  // as far as asked for
   std::map<AnswerKind, Places> first_;    // where the declared contract is furthest off
   std::map<AnswerKind, Places> refused_;  // all that it refuses
   std::map<AnswerKind, Places> against_;  // what refuted contracts that stood at the first ones

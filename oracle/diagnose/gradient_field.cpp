@@ -29,7 +29,6 @@ std::vector<GradientField> gradient_fields(const Case& input, const Contract& co
                                            const CheckOptions& options, const Report& report) {
   std::vector<GradientField> fields;
   std::vector<AnswerKind> kinds;
-  if (contract.backward.mode == BackwardMode::isolated) return {};
   for (const AnswerKind kind : {AnswerKind::dq, AnswerKind::dk, AnswerKind::dv}) {
     const AnswerReport* answer = report.find(kind);
     if (answer == nullptr || answer->tally.elements == 0) continue;
@@ -41,7 +40,7 @@ std::vector<GradientField> gradient_fields(const Case& input, const Contract& co
   if (kinds.empty()) return {};
   CheckOptions silent = options;
   silent.walk.progress = {};
-  const KnownTruth known(input, silent, report);
+  const KnownTruth known(input, contract, silent, report);
   if (!known.holds(kinds.front())) return {};
   known.judge(
       contract, kinds, known.all(), false, {},

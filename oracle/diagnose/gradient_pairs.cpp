@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oracle/contract/backward_bound.hpp"
+#include "oracle/judge/gradient_judge.hpp"
 
 namespace ringproof::oracle {
 
@@ -18,8 +19,8 @@ struct Sizes {
 };
 
 /// The size of p t.
-double absolute_bias(const RowTruth& row, const RowGradients& g, std::size_t n, double absolute_D) {
-  return row.p[n] * (g.abs_dp[n] + absolute_D + std::abs(g.dlse));
+double absolute_bias(double p, const RowGradients& g, std::size_t n, double absolute_D) {
+  return p * (g.abs_dp[n] + absolute_D + std::abs(g.dlse));
 }
 
 class Collector {
@@ -27,7 +28,7 @@ class Collector {
   Collector(const Case& input, const Contract& contract, GradientPairs& pairs)
       : problem_(input.problem),
         contract_(contract),
-        upstream_{input.dout, input.dlse, {}},
+        upstream_(upstream_of(input, contract)),
         forward_(problem_, pairs.b, pairs.kv_head, Precision::fast),
         backward_(problem_, upstream_, forward_),
         head_(problem_, backward_.keys(), backward_.keys_stride(), forward_.values(),
@@ -86,15 +87,19 @@ class Collector {
                              nullptr);
     }
     if (gradients_.not_applicable.empty() && !gradients_.failed) {
-      bound_row_backward(contract_, problem_, {}, head_, row_, gradients_, bound_, &bounds_);
+      bound_row_backward(contract_, problem_, upstream_.given, head_, row_, gradients_, bound_,
+                         &bounds_);
     }
     if (!gradients_.not_applicable.empty() || gradients_.failed || !bound_.not_applicable.empty()) {
       pairs_.not_evaluated = "the theory says nothing about a row";
       return;
     }
+    const GivenForward& given = upstream_.given;
+    const std::vector<double>& p = given.isolated() ? gradients_.p : row_.p;
     double absolute_D = 0;
     for (std::int64_t c = 0; c < pairs_.value_dim; ++c) {
-      const double out = row_.empty() ? 0 : row_.out[size(c)].hi;
+      const double exact = row_.empty() ? 0 : row_.out[size(c)].hi;
+      const double out = given.isolated() ? given.out.at(pairs_.b, head.h, i, c) : exact;
       head.out.push_back(out);
       head.dout.push_back(gradients_.dout[size(c)]);
       absolute_D += std::abs(out * gradients_.dout[size(c)]);
@@ -103,14 +108,14 @@ class Collector {
     head.dlse.push_back(gradients_.dlse);
     head.D.push_back(gradients_.D);
     std::vector<double> absolute_dq(size(pairs_.head_dim));
-    for (std::size_t n = 0; n < row_.p.size(); ++n) {
-      if (row_.p[n] == 0) continue;
+    for (std::size_t n = 0; n < p.size(); ++n) {
+      if (p[n] == 0) continue;
       const std::int64_t j = row_.keys.first + static_cast<std::int64_t>(n);
-      head.p[size(i * pairs_.keys + j)] = row_.p[n];
+      head.p[size(i * pairs_.keys + j)] = p[n];
       if (!gradients_.factor.empty()) {
         head.factor[size(i * pairs_.keys + j)] = gradients_.factor[n];
       }
-      const double bias = absolute_bias(row_, gradients_, n, absolute_D);
+      const double bias = absolute_bias(p[n], gradients_, n, absolute_D);
       if (problem_.bias) {
         raise(head.budget_bias[size(i * pairs_.keys + j)], bound_.dbias[n], bias);
       }
@@ -121,7 +126,7 @@ class Collector {
         sizes_.k[size(j * pairs_.head_dim + d)] += ds * std::abs(gradients_.q[size(d)]);
       }
       for (std::int64_t c = 0; c < pairs_.value_dim; ++c) {
-        sizes_.v[size(j * pairs_.value_dim + c)] += row_.p[n] * std::abs(gradients_.dout[size(c)]);
+        sizes_.v[size(j * pairs_.value_dim + c)] += p[n] * std::abs(gradients_.dout[size(c)]);
       }
     }
     double budget = 0;

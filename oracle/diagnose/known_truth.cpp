@@ -7,6 +7,7 @@
 
 #include "oracle/diagnose/judged_rows.hpp"
 #include "oracle/judge/gradient_element.hpp"
+#include "oracle/judge/gradient_judge.hpp"
 #include "oracle/judge/gradient_walk.hpp"
 #include "oracle/judge/input_types.hpp"
 #include "oracle/judge/row_judge.hpp"
@@ -17,8 +18,6 @@ namespace {
 
 /// Pairs of a query and a key that are kept, about 64 bytes each.
 constexpr std::int64_t kMostPairs = std::int64_t{1} << 22;
-
-bool is_gradient(AnswerKind kind) { return kind != AnswerKind::out && kind != AnswerKind::lse; }
 
 bool among(const std::vector<AnswerKind>& kinds, AnswerKind kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
@@ -84,12 +83,14 @@ struct KnownTruth::Head {
 
 KnownTruth::~KnownTruth() = default;
 
-KnownTruth::KnownTruth(const Case& input, const CheckOptions& options, const Report& report)
-    : input_(input), upstream_{input.dout, input.dlse, {}} {
+KnownTruth::KnownTruth(const Case& input, const Contract& contract, const CheckOptions& options,
+                       const Report& report)
+    : input_(input) {
   const Problem& p = input.problem;
   const bool fits = p.batches * p.heads * p.queries * p.keys <= kMostPairs;
   gradients_kept_ = fits && std::any_of(report.answers.begin(), report.answers.end(),
                                         [](const AnswerReport& a) { return is_gradient(a.kind); });
+  if (gradients_kept_) upstream_ = upstream_of(input, contract);
   for (std::int64_t b = 0; b < p.batches; ++b) {
     for (std::int64_t h = 0; h < p.kv_heads; ++h) {
       heads_.push_back(std::make_unique<Head>(p, upstream_, b, h, gradients_kept_));
@@ -218,8 +219,8 @@ bool KnownTruth::judge_queries(const Request& request, Opinions& opinions) const
     const RowTruth& row = rows_[n];
     const RowGradients& gradients = gradients_[n];
     if (!gradients.not_applicable.empty() || gradients.failed) continue;
-    bound_row_backward(contract, input_.problem, {}, *head_of(n).values, row, gradients, bound,
-                       nullptr);
+    bound_row_backward(contract, input_.problem, upstream_.given, *head_of(n).values, row,
+                       gradients, bound, nullptr);
     if (!bound.not_applicable.empty()) continue;
     TensorTally tally;
     for (std::size_t d = 0; d < bound.dq.size(); ++d) {
@@ -273,7 +274,8 @@ void KnownTruth::judge_keys(const Request& request, const Head& head,
     });
     if (!seen) continue;
     if (gradients_[row].failed) return;
-    bound_row_backward(contract, p, {}, *head.values, rows_[row], gradients_[row], bound, &sums);
+    bound_row_backward(contract, p, upstream_.given, *head.values, rows_[row], gradients_[row],
+                       bound, &sums);
     if (!bound.not_applicable.empty()) return;
   }
   sums.finish();

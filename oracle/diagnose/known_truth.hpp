@@ -1,5 +1,5 @@
-// The truth of the judged rows, evaluated once and kept: it does not depend on the contract, so a
-// fit judges many contracts against it and pays for their bounds alone. Not here: escalation to
+// The truth of the judged rows, evaluated once and kept: of the contract it depends on the mode of
+// the backward pass alone, so a fit judges many contracts against it and pays for their bounds. Not here: escalation to
 // more digits. What the kept intervals leave unsure counts as not refused; check() has the last
 // word on every contract that is reported.
 #pragma once
@@ -37,8 +37,9 @@ using Opinions = std::array<Opinion, 7>;
 
 class KnownTruth {
  public:
-  /// The rows of check() with these options, as far as they fit into memory.
-  KnownTruth(const Case&, const CheckOptions&, const Report&);
+  /// The rows of check() with these options, as far as they fit into memory. `contract`: one of the
+  /// mode that the others will have.
+  KnownTruth(const Case&, const Contract& contract, const CheckOptions&, const Report&);
   ~KnownTruth();
 
   /// False for sums over rows that are not all kept, and for dsinks and dbias.

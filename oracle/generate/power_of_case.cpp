@@ -45,8 +45,6 @@ void add_gradients(const Case& problem, const Recipe& r, DType type, const WalkO
   if (problem.problem.sinks) add("dsinks", stored, gradients.dsinks, {r.heads});
 }
 
-bool is_gradient(AnswerKind kind) { return kind != AnswerKind::out && kind != AnswerKind::lse; }
-
 }  // namespace
 
 std::vector<OwnedTensor> exact_answers(const GeneratedCase& generated, const Contract& contract,

@@ -29,8 +29,6 @@ bool selected(const CheckOptions& options, AnswerKind kind) {
          std::find(options.only.begin(), options.only.end(), kind) != options.only.end();
 }
 
-bool is_gradient(AnswerKind kind) { return kind != AnswerKind::out && kind != AnswerKind::lse; }
-
 bool has_gradient(const Case& input, const CheckOptions& options) {
   return std::any_of(input.answers.begin(), input.answers.end(), [&](const Answer& answer) {
     return is_gradient(answer.kind) && selected(options, answer.kind);
@@ -92,24 +90,11 @@ Tally judge_rows(const Case& input, const JudgeRules& rules, const RowSet& rows,
   return tally;
 }
 
-/// What the kernel was given of the forward pass, if the contract says that it was.
-GivenForward given_forward(const Case& input, const Contract& contract) {
-  if (contract.backward.mode != BackwardMode::isolated) return {};
-  const Answer* out = input.find(AnswerKind::out);
-  const Answer* lse = input.find(AnswerKind::lse);
-  if (out == nullptr || lse == nullptr) {
-    throw BadInput(
-        input.name + ": the contract " + contract.name +
-        " judges gradients from the kernel's own out and lse, and one of them is absent");
-  }
-  return {out->tensor, lse->tensor};
-}
-
 GradientRules gradient_rules(const Case& input, const Contract& contract, const RowSet& rows,
                              const CheckOptions& options) {
   GradientRules rules{.problem = &input.problem,
                       .contract = &contract,
-                      .upstream = {input.dout, input.dlse, given_forward(input, contract)},
+                      .upstream = upstream_of(input, contract),
                       .queries = rows,
                       .keys = options.rows
                                   ? RowSet::keys_of(input.problem, *options.rows, options.seed)

@@ -63,6 +63,10 @@ struct ProbabilisticReport {
   }
 };
 
+constexpr bool is_gradient(AnswerKind kind) {
+  return kind != AnswerKind::out && kind != AnswerKind::lse;
+}
+
 struct AnswerReport {
   AnswerKind kind = AnswerKind::out;
   Verdict verdict = Verdict::pass;

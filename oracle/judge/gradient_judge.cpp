@@ -5,6 +5,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "oracle/case/error.hpp"
 #include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/gradient_element.hpp"
 #include "oracle/judge/head_judge.hpp"
@@ -63,6 +64,18 @@ void judge_sums(const SummedRows& sums, const JudgedGradient& judged, TensorTall
 }
 
 }  // namespace
+
+Upstream upstream_of(const Case& input, const Contract& contract) {
+  if (contract.backward.mode != BackwardMode::isolated) return {input.dout, input.dlse, {}};
+  const Answer* out = input.find(AnswerKind::out);
+  const Answer* lse = input.find(AnswerKind::lse);
+  if (out == nullptr || lse == nullptr) {
+    throw BadInput(
+        input.name + ": the contract " + contract.name +
+        " judges gradients from the kernel's own out and lse, and one of them is absent");
+  }
+  return {input.dout, input.dlse, {out->tensor, lse->tensor}};
+}
 
 JudgedGradient& GradientRules::of(AnswerKind kind) {
   switch (kind) {

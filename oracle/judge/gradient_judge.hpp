@@ -50,6 +50,10 @@ struct GradientRules {
   }
 };
 
+/// What the backward pass starts from; in isolated mode the kernel's own out and lse, too. Throws
+/// BadInput if the contract asks for them and one is absent.
+Upstream upstream_of(const Case&, const Contract&);
+
 /// Tallies of every gradient that the rules name. With a team every member judges whole KV heads,
 /// whose keys add up all their rows, and the call is collective.
 GradientTally judge_gradients(const GradientRules&, const WalkOptions&, const Team* = nullptr);

@@ -85,8 +85,6 @@ std::string counts_text(const AnswerReport& answer) {
   return text;
 }
 
-bool is_gradient(AnswerKind kind) { return kind != AnswerKind::out && kind != AnswerKind::lse; }
-
 std::string gradient_power_text(const TensorTally& tally) {
   const std::string gain = std::isfinite(tally.gain)
                                ? fmt::format("refuses gain errors from {}", figure(tally.gain))

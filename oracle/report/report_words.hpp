@@ -24,7 +24,6 @@ std::string box_text(const AnswerReport&, const Box&);
 std::string counts_text(const AnswerReport&);
 /// "rows", "keys" or "heads": what the rows of a tensor are.
 std::string_view rows_word(AnswerKind);
-bool is_gradient(AnswerKind);
 /// What the judged rows would have refused, one phrase each; empty if nothing was judged.
 std::vector<std::string> power_phrases(const Report&);
 /// The same of one gradient.

@@ -131,6 +131,29 @@ TEST_CASE("a gradient whose running sum is stored in sixteen bits is decided by 
   CHECK(contains(result.accepting.front().contract, "+gacc"));
 }
 
+TEST_CASE("contracts that judge gradients from the kernel's own out are tried, and try others") {
+  CaseBuilder builder = random_case(DType::f32, kSizes, 11);
+  builder.set("dout", normal(DType::f32, {1, 2, 24, 8}, 12));
+  answer(builder, DType::f32);
+  answer_gradients(builder, DType::f32);
+  for (std::int64_t n = 0; n < 24 * 8; ++n) {  // as a kernel that stores dk in bfloat16
+    set_value(builder, "dk", n, round_nearest(DType::bf16, value_at(builder, "dk", n)));
+  }
+  const Case input = builder.assemble();
+  for (const char* contract : {"fp32", "fp32+isolated"}) {
+    INFO(contract);
+    const Fit result = fit(input, contract, {});
+    CHECK(result.declared.verdict == Verdict::fail);
+    REQUIRE(result.answers.size() == 1);
+    CHECK(result.answers[0].kind == AnswerKind::dk);
+    for (const FittedContract& one : result.accepting) {
+      INFO(one.contract);
+      CHECK(check(input, read_contract(one.contract, input.problem.spec), {}).verdict ==
+            Verdict::pass);
+    }
+  }
+}
+
 TEST_CASE("an lse in base two needs another declaration, not a looser contract") {
   CaseBuilder builder = plain_case(R"({"version": 1})", kSizes, DType::f32);
   for (std::int64_t n = 0; n < 2 * 24; ++n) {

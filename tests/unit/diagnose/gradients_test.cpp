@@ -121,7 +121,10 @@ TEST_CASE("planted mistakes of the backward pass are named, right gradients are 
   const Case input = builder.assemble();
   CaseBuilder right = builder;
   store_gradients(input, {}, right);
-  const Diagnosed none = explain(right, "fp32");
+  // From the exact forward pass, and from the kernel's own out and lse.
+  const std::string contract = GENERATE("fp32", "fp32+isolated");
+  INFO(contract);
+  const Diagnosed none = explain(right, contract);
   CHECK(none.report.verdict == Verdict::pass);
   CHECK(none.ids().empty());
   for (const Line& line :
@@ -130,7 +133,7 @@ TEST_CASE("planted mistakes of the backward pass are named, right gradients are 
         Line{"BLOCK-SKIP", middle}, Line{"GAIN", gain}, Line{"DKV-SWAP", exchanged}}) {
     CaseBuilder wrong = builder;
     store_gradients(input, line.kernel, wrong);
-    const Diagnosed result = explain(wrong, "fp32");
+    const Diagnosed result = explain(wrong, contract);
     INFO(line.id);
     REQUIRE(result.report.verdict == Verdict::fail);
     CHECK(result.ids().count(line.id) == 1);
