@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Judges public attention functions: findings.py [-o JSON] [--cases FOLDER] [--suite S] [NAME...]
+"""Judges public attention functions:
+
+    findings.py [-o JSON] [--cases FOLDER] [--suite S] [--type T]... [--missing] [NAME...]
 
 Runs every implementation of implementations.json, or those whose name or package contains a NAME,
-on the problems of a suite in every type for which it declares a contract, and judges its answers
-under that contract. What is refused is explained, the contracts that would accept it are looked up,
+on the problems of a suite in every type for which it declares a contract, or in the types T alone,
+and judges its answers under that contract. The suite is `full`, unless an implementation names a
+smaller one, or S. What is refused is explained, the contracts that would accept it are looked up,
 and the smallest case of each kind is written into FOLDER. The record goes to JSON, of which a run
-with a NAME replaces what it judged; table.py writes the page from it.
+with a NAME or a T replaces what it judged; --missing judges what the record lacks (of this version,
+suite and contract), so that a run that was broken off goes on. table.py writes the page from it.
 """
 
 import argparse
@@ -118,32 +122,75 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-o", "--output", type=pathlib.Path)
     parser.add_argument("--cases", type=pathlib.Path, default=ROOT / "build/findings/cases")
-    parser.add_argument("--suite", default="quick")
+    parser.add_argument("--suite")
+    parser.add_argument("--type", action="append", dest="types")
+    parser.add_argument("--missing", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     options.cases.mkdir(parents=True, exist_ok=True)
-    suite = [*ringproof.gen(options.suite), *problems.plain()]
-    found = json.loads(options.output.read_text())["implementations"] if (
-        options.output and options.output.exists() and options.names) else []
-    for implementation in json.loads((HERE / "implementations.json").read_text()):
+    everything = json.loads((HERE / "implementations.json").read_text())
+    found = recorded(options, everything)
+    for implementation in everything:
         label = f"{implementation['package']}: {implementation['name']}"
         if options.names and not any(name in label for name in options.names):
             continue
-        version = implementation.get("version") or importlib.metadata.version(
-            implementation["package"])
-        runs = []
-        for dtype, contract in implementation["contracts"].items():
-            stricter = implementation.get("stricter", {}).get(dtype)
-            contracts = [contract, stricter] if stricter else [contract]
-            for one in judged(implementation, dtype, contracts, suite, options.cases):
-                one["declared"] = one["contract"] == contract
-                runs.append(one)
-                show(f"{label} {version}, {dtype}, {one['contract']}", one)
-        record = {key: implementation[key] for key in ("name", "package", "source", "arithmetic")}
-        record |= {"version": version, "runs": runs}
-        found = [one for one in found if one["name"] != record["name"]] + [record]
-        if options.output:
-            write(options, found)
+        for record in grown(implementation, label, found.get(implementation["name"]), options):
+            found[record["name"]] = record
+            if options.output:
+                names = [one["name"] for one in everything if one["name"] in found]
+                write(options.output, [found[name] for name in names])
+
+
+def grown(implementation, label, before, options):
+    """The record of an implementation, once more after each type that was judged."""
+    version = implementation.get("version") or importlib.metadata.version(implementation["package"])
+    suite = options.suite or implementation.get("suite", "full")
+    record = {key: implementation[key] for key in ("name", "package", "source", "arithmetic")}
+    record |= {"version": version, "runs": []}
+    if before and before["version"] == version:
+        record["runs"] = [run for run in before["runs"]
+                          if stays(run, implementation, suite, options)]
+    there = {run["dtype"] for run in record["runs"]}
+    order = list(implementation["contracts"])
+    for dtype in order:
+        if dtype in there or (options.types and dtype not in options.types):
+            continue
+        contracts = contracts_of(implementation, dtype)
+        for one in judged(implementation, dtype, contracts,
+                          problems.of_suite(suite, implementation), options.cases):
+            one |= {"suite": suite, "declared": one["contract"] == contracts[0]}
+            record["runs"].append(one)
+            show(f"{label} {version}, {dtype}, {one['contract']}, {suite}", one)
+        record["runs"].sort(key=lambda run: order.index(run["dtype"]))
+        yield record
+
+
+def contracts_of(implementation, dtype):
+    """The declared contract, and the stricter one if there is one."""
+    stricter = implementation.get("stricter", {}).get(dtype)
+    return [implementation["contracts"][dtype], *([stricter] if stricter else [])]
+
+
+def stays(run, implementation, suite, options):
+    """Does a run of the record stay: one of a type that is not asked for, or with --missing one
+    that would be repeated as it is."""
+    dtype = run["dtype"]
+    if dtype not in implementation["contracts"]:
+        return False
+    if options.types and dtype not in options.types:
+        return True
+    return (options.missing and run["suite"] == suite
+            and run["contract"] in contracts_of(implementation, dtype))
+
+
+def recorded(options, everything):
+    """What the record holds of implementations that are still there, by name."""
+    partial = options.names or options.types or options.missing
+    if not (partial and options.output and options.output.exists()):
+        return {}
+    names = [one["name"] for one in everything]
+    found = json.loads(options.output.read_text())["implementations"]
+    return {one["name"]: one for one in found if one["name"] in names}
 
 
 def show(label, one):
@@ -153,12 +200,8 @@ def show(label, one):
         print("   refused", json.dumps(refusal), flush=True)
 
 
-def write(options, found):
-    """The record so far, in the order of implementations.json."""
-    order = [one["name"] for one in json.loads((HERE / "implementations.json").read_text())]
-    found.sort(key=lambda one: order.index(one["name"]))
-    text = json.dumps({"suite": options.suite, "seed": 1, "implementations": found}, indent=1)
-    options.output.write_text(text + "\n")
+def write(output, found):
+    output.write_text(json.dumps({"seed": 1, "implementations": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -130,6 +130,8 @@ def call_ring_attention_pytorch(q, k, v, given, **ring):
     q = q.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
     if "softcap" in given:
         ring |= {"softclamp_qk_sim": True, "softclamp_value": float(given["softcap"])}
+    if "mask" in given:  # of keys alone
+        ring |= {"mask": tensor(given["mask"]).expand(len(k), 1, 1, k.shape[2])[:, 0, 0]}
     # [ring]
     out = ring_flash_attn(*(part.transpose(1, 2).contiguous() for part in (q, k, v)),
                           causal=given.get("causal", False), bucket_size=16, **ring)

@@ -11,17 +11,41 @@ import ringproof
 
 FOLDED = ("key_lengths", "cu_seqlens_q", "cu_seqlens_k", "positions_q", "positions_k",
           "documents_q", "documents_k", "window", "mask", "causal")
+ROWS = ("q", "k", "v", "dout")  # tensors [B, H, N, D]
+WITH_ROWS = ("bias", "mask", "key_lengths", "cu_seqlens_q", "cu_seqlens_k", "positions_q",
+             "positions_k", "documents_q", "documents_k", "q_scale", "k_scale", "v_scale")
 
 
 def plain():
     """Problems of 32 rows beside those of a suite, whose sizes rarely divide into equal shards."""
     shapes = {"plain.full": (2, {}), "plain.causal": (2, {"causal": "top_left"}),
-              "plain.grouped": (1, {"causal": "top_left"})}
+              "plain.grouped": (1, {"causal": "top_left"}),
+              "plain.softcap": (2, {"causal": "top_left", "softcap": 0.5})}
     for seed, (name, (groups, terms)) in enumerate(shapes.items()):
         random = numpy.random.default_rng(seed)
         q, dout = (random.standard_normal((1, 2, 32, 16)) for _ in "qd")
         k, v = (random.standard_normal((1, groups, 32, 16)) for _ in "kv")
         yield ringproof.Problem(f"{name}.f64", {"q": q, "k": k, "v": v, "dout": dout} | terms)
+
+
+def of_suite(suite, implementation):
+    """The problems of a suite, and those above. An implementation that needs a `multiple` of some
+    number of rows gets what is left of a problem if its last rows are cut off, where that says the
+    same: as many queries as keys, and no term that has an axis of rows."""
+    for problem in [*ringproof.gen(suite), *plain()]:
+        rows = shorter(problem.arguments, implementation.get("multiple", 1))
+        if rows:
+            cut = {name: problem.arguments[name][:, :, :rows] for name in ROWS
+                   if name in problem.arguments}
+            problem = ringproof.Problem(problem.name, problem.arguments | cut)
+        yield problem
+
+
+def shorter(given, multiple):
+    """The rows that are left if the others are cut off; 0 where nothing can or need be cut."""
+    rows = given["q"].shape[2] if given.get("layout", "bhnd") == "bhnd" else 0
+    whole = rows % multiple == 0 or rows != given["k"].shape[2]
+    return 0 if whole or set(given) & set(WITH_ROWS) else rows - rows % multiple
 
 
 def visible(given):
@@ -96,6 +120,7 @@ def for_kernel(given, takes):
     if folded == ["causal"] and (given["causal"] in takes or (square and "causal" in takes)):
         arguments["causal"] = True
     elif folded:
-        needs |= {"mask"}
-        arguments["mask"] = seen
+        of_keys = "mask" not in takes and (seen == seen[:, :1, :1]).all()
+        needs |= {"key_mask" if of_keys else "mask"}
+        arguments["mask"] = seen[:, :1, :1] if of_keys else seen
     return arguments if needs <= set(takes) else None

@@ -56,13 +56,14 @@ def counts(run):
 
 def judged(record):
     """Every implementation under the contract that it is held to."""
-    yield "| package | function | inputs | contract | out | lse | dq | dk | dv | refused |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "| package | function | inputs | contract | suite | out | lse | dq | dk | dv | refused |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for one, run in rows(record):
         if run["declared"]:
             refused = sum(refusal["cases"] for refusal in run["refused"])
             cells = [f"{one['package']} {one['version']}", one["name"], TYPES[run["dtype"]],
-                     contract_words(run["contract"]), *counts(run), str(refused or "")]
+                     contract_words(run["contract"]), run["suite"], *counts(run),
+                     str(refused or "")]
             yield f"| {' | '.join(cells)} |"
 
 

@@ -9,7 +9,7 @@ import unittest
 
 import table
 
-RUN = {"dtype": "float32", "contract": "fp32-simd", "declared": True, "cases": 3,
+RUN = {"dtype": "float32", "contract": "fp32-simd", "declared": True, "suite": "full", "cases": 3,
        "passed": {"out": 3, "dk": 1}, "declined": {}, "other": [["c", "UNDECIDED", ["dk"]]],
        "refused": [{"answers": ["dk"], "explanations": ["DKV-SWAP", "DKV-SWAP"], "cases": 1,
                     "smallest": "plain.full", "fit": None}]}
@@ -32,7 +32,7 @@ class Page(unittest.TestCase):
         self.assertEqual(table.main(self.page, self.record), 0)
         text = self.page.read_text()
         self.assertTrue(text.startswith("# Page\n") and text.endswith("\nend\n"))
-        self.assertIn("| 3/3 |  |  | 1/3 |  | 1 |", text)
+        self.assertIn("| full | 3/3 |  |  | 1/3 |  | 1 |", text)
         self.assertIn("| dk | 1 | `plain.full` | DKV-SWAP | no contract |", text)
 
     def test_fields_of_fields_are_named_by_their_path(self):
