@@ -2,6 +2,7 @@
 // the formulas are.
 #include <string>
 
+#include "oracle/contract/cast_classes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/unit/contract/literal_backward.hpp"
 
@@ -116,6 +117,55 @@ TEST_CASE("the bounds of gradients are the document's, read literally") {
   CHECK(compared > 10000);
 }
 
+TEST_CASE("how large numbers are before their casts is the document's (41), read literally") {
+  std::int64_t compared = 0, of_delta = 0;
+  for (const char* name : {"bf16-flash", "fp16-flash", "bf16-ring4", "bf16-flash+softcap"}) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      const auto f = test::GradientFixture::random(seed);
+      const std::string text =
+          f.isolated() ? R"({"base":")" + std::string(name) + R"(","backward":{"mode":"isolated"}})"
+                       : name;
+      const Contract contract = read_contract(text, Spec{});
+      CAPTURE(text, seed);
+      const test::LiteralGradients literal = test::literal_gradients(contract, f);
+      if (literal.largest_budget > 0.5L) continue;
+      const BackwardHead head = f.head();
+      for (std::size_t row = 0; row < f.truth.size(); ++row) {
+        RowGradientBound bound;
+        RowMagnitudes found;
+        bound_row_backward(contract, f.problem, f.given(), head, f.truth[row], f.gradients[row],
+                           bound, nullptr, &found);
+        if (!bound.not_applicable.empty() || f.truth[row].empty()) continue;
+        CAPTURE(row);
+        const test::LiteralMagnitudes& right = literal.magnitudes[row];
+        const auto close = [](double a, long double b) {
+          return std::abs(a - static_cast<double>(b)) <= 0x1p-28 * std::abs(static_cast<double>(b));
+        };
+        const auto first = static_cast<std::size_t>(f.truth[row].keys.first);
+        for (std::size_t n = 0; n < found.weight.size(); ++n) {
+          CHECK(close(found.score_gradient[n], right.S[first + n]));
+          CHECK(close(found.probability[n], right.P[first + n]));
+          CHECK(close(found.weight[n], right.w[first + n]));
+          ++compared;
+        }
+        CHECK(close(found.after_query, expm1l(right.Aq)));
+        CHECK(close(found.delta_norm, right.F));
+        of_delta += right.F > 0;
+        // What casts of the exact weights do to D, by the definition of b.
+        double drift = 0;
+        for (std::size_t n = 0; right.lists_delta && n < found.weight.size(); ++n) {
+          if (f.truth[row].score[n] == -HUGE_VAL) continue;
+          const double w = std::exp(f.truth[row].score[n] - f.truth[row].max_score);
+          drift += f.truth[row].p[n] * f.gradients[row].dp[n] * cast_error(w, contract.p.u);
+        }
+        CHECK(std::abs(found.delta_drift - drift) <= 1e-12);
+      }
+    }
+  }
+  CHECK(compared > 1000);
+  CHECK(of_delta > 100);
+}
+
 TEST_CASE("a key that no row sees has gradients that must be zero") {
   auto f = test::GradientFixture::random(3);
   f.mask.assign(static_cast<std::size_t>(f.problem.queries * f.problem.keys), 1);
@@ -130,6 +180,62 @@ TEST_CASE("a key that no row sees has gradients that must be zero") {
   const Judged judged(read_contract("bf16-flash", Spec{}), f);
   for (std::int64_t d = 0; d < f.problem.head_dim; ++d) CHECK(judged.sums.dk(0, d) == 0);
   for (std::int64_t c = 0; c < f.problem.value_dim; ++c) CHECK(judged.sums.dv(0, c) == 0);
+}
+
+TEST_CASE("a row on which a gradient may overflow is not judged, and says which number does") {
+  // dO of 2^30 beside values, weights and keys of about one: too large for fp16, not for fp32.
+  const auto ordinary = [](const std::vector<double>& numbers) {
+    double most = 0;
+    for (const double x : numbers) most = std::max(most, std::abs(x));
+    return most > 1 && most < 20;
+  };
+  auto f = test::GradientFixture::random(0);
+  for (std::uint64_t seed = 1;
+       f.isolated() || f.problem.keys < 5 || !ordinary(f.dout) || !ordinary(f.v); ++seed) {
+    f = test::GradientFixture::random(seed);
+  }
+  const auto reason = [&](const char* backward) {
+    const std::string text = R"({"base":"fp32","backward":)" + std::string(backward) + "}";
+    const Judged judged(read_contract(text, Spec{}), f);
+    std::string first;
+    for (const RowGradientBound& row : judged.rows) {
+      if (first.empty()) first = row.not_applicable;
+    }
+    return first;
+  };
+  const char* const dp = R"({"dp_store":["0x1p-11"],"dp_store_eta":"0x1p-25"})";
+  const char* const ds = R"({"ds_u":"0x1p-11","ds_eta":"0x1p-25"})";
+  const char* const sum = R"({"ring":{"acc_u":"0x1p-11"},"grad_eta":"0x1p-25"})";
+  for (const char* backward : {"{}", dp, ds, sum}) CHECK(reason(backward) == "");
+  for (double& x : f.dout) x *= 0x1p30;
+  f.finish();
+  CHECK(reason("{}") == "");
+  CHECK(reason(dp) == "H1: dP may overflow");
+  CHECK(reason(ds) == "H1: dS may overflow");
+  CHECK(reason(sum) == "H1: a sum of gradients may overflow");
+}
+
+TEST_CASE("a row without a bound leaves the keys that it sees without one, and no others") {
+  const auto f = test::GradientFixture::random(11);
+  const GradientShape shape(read_contract("bf16-flash", Spec{}), f.problem, 0, 0);
+  const auto keys = static_cast<std::size_t>(f.problem.keys);
+  std::vector<std::int64_t> index(keys);
+  std::vector<double> none(keys, 1.0), some = none, columns(64, 1.0);
+  for (std::size_t j = 0; j < keys; ++j) index[j] = static_cast<std::int64_t>(j);
+  some[1] = HUGE_VAL;
+  for (const bool of_query : {false, true}) {
+    GradientBoundSums sums(shape);
+    sums.add({0, f.problem.keys, index.data(), of_query ? some.data() : none.data(),
+              of_query ? none.data() : some.data(), none.data(), none.data(), columns.data(),
+              columns.data()});
+    GradientBoundSums together(shape);
+    together.merge(sums);  // the mark goes with the sums
+    together.finish();
+    for (std::int64_t j = 0; j < f.problem.keys; ++j) {
+      CHECK(std::isinf(together.dk(j, 0)) == (j == 1));
+      CHECK(std::isinf(together.dv(j, 0)) == (j == 1));
+    }
+  }
 }
 
 TEST_CASE("a key left out changes nothing for the others") {

@@ -90,6 +90,7 @@ class Sums {
     result.dq.emplace_back(D, 0);
     result.dbias.emplace_back(problem.bias ? N : 0, 0);
     result.dsink.push_back(0);
+    result.magnitudes.push_back({List(N, 0), List(N, 0), List(N, 0)});
     if (f.truth[static_cast<std::size_t>(index)].empty()) return;
     GradientRow row(c, f, index);
     row.prepare();
@@ -99,7 +100,10 @@ class Sums {
       if (row.forward.keys[n].sink) continue;
       keys(row, n);
       if (problem.bias) bias(row, n);
+      magnitudes(row, n);
     }
+    result.magnitudes.back().F = row.F;
+    result.magnitudes.back().lists_delta = row.lists_delta;
     if (row.forward.keys.back().sink) sink(row);
   }
 
@@ -109,6 +113,7 @@ class Sums {
     terms.C = std::max(terms.C, cuts(Rq));
     const Sum sum = gradient_sum(c, terms, Rq, 1);
     const Real Aq = sum.G + after;
+    result.magnitudes.back().Aq = Aq;
     List kbar(D, 0), kbar_extent(D, 0), e(D, 0), lost(D, 0);
     Real most = 0;
     for (std::size_t n = 0; n < row.X.size(); ++n) {
@@ -145,6 +150,14 @@ class Sums {
     for (std::size_t d = 0; d < Dv; ++d) result.dv[j][d] += of_P * fabsl(row.g.dout[d]);
     k_most[j] += row.dS(n) + row.ES(n) + row.es(n);
     v_most[j] += row.p(n) + of_P;
+  }
+
+  void magnitudes(const GradientRow& row, std::size_t n) {  // (41)
+    const auto j = static_cast<std::size_t>(row.forward.keys[n].place);
+    LiteralMagnitudes& of_row = result.magnitudes.back();
+    of_row.P[j] = row.pe(n, row.X[n] + row.Lamp + row.Th()) + row.gs[n];
+    of_row.w[j] = of_row.P[j] * (row.factor(n) + row.Ef(n));
+    of_row.S[j] = row.dS(n) + row.ES(n) + row.es(n);
   }
 
   void bias(const GradientRow& row, std::size_t n) {

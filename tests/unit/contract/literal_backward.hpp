@@ -8,6 +8,13 @@
 
 namespace ringproof::test {
 
+/// The coefficients of (41) of one row; zeros at keys that it does not see.
+struct LiteralMagnitudes {
+  std::vector<long double> S, P, w;  // [Nk] S*, P*, w*
+  long double Aq = 0, F = 0;         // F only where D is a product with out
+  bool lists_delta = false;
+};
+
 struct LiteralGradients {
   std::vector<std::vector<long double>> dq;     // [rows][D]
   std::vector<std::vector<long double>> dbias;  // [rows][Nk]
@@ -15,6 +22,7 @@ struct LiteralGradients {
   std::vector<std::vector<long double>> dk;     // [Nk][D]
   std::vector<std::vector<long double>> dv;     // [Nk][Dv]
   std::vector<long double> dk_size, dv_size;    // [Nk] sums of absolute values, for H1
+  std::vector<LiteralMagnitudes> magnitudes;    // [rows]
   long double largest_budget = 0;               // beyond 1 the product may round up to e^x
 };
 

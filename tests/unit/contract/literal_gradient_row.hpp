@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tests/unit/contract/gradient_fixture.hpp"
 #include "tests/unit/contract/literal_row.hpp"
@@ -38,12 +39,16 @@ class GradientRow {
       forward.merge = forward.R > 1 ? form : Merge::none;
       forward.leak = forward.leak_growth = 0;
       forward.common_constants();
+      C_of_cast.clear();  // a weight is cast before it is merged
+      for (const Key& k : forward.keys) C_of_cast.push_back(k.C);
       forward.merge_constants();
       forward.absolute_terms();
       forward.lse();
       Lam = std::max(Lam, forward.result.lse);
       if (stored) use_stored(p_dp);
       if (out) ED = std::max(ED, D_from_out());
+      if (out) F = std::max(F, delta_norm());
+      lists_delta = out;
       for (const Key& k : forward.keys) {
         largest = std::max({largest, k.C, k.CL + k.B, k.A});
       }
@@ -66,8 +71,9 @@ class GradientRow {
   const RowGradients& g;
   Literal forward;
   Real us, Lamp = 0, ED = 0, largest = 0;
-  bool isolated;
-  List X, XV, gs, gv, EP;
+  Real F = 0;  // of (41)
+  bool isolated, lists_delta = false;
+  List X, XV, gs, gv, EP, C_of_cast;
 
   Real p(std::size_t k) const {
     if (!isolated) return forward.keys[k].p;
@@ -268,6 +274,47 @@ class GradientRow {
     return all.G2(column);
   }
 
+  /// F of (41), behind D_from_out(). Keys are of one class if a chain of pairs is near.
+  Real delta_norm() const {
+    if (t.visible == 0) return 0;  // an output of zeros has no rounding
+    const Literal& w = forward;
+    const Real H = w.H / w.W;
+    const Real Den = w.total([](const Key& k) { return k.p * expl(-k.C - k.B); }) - H;
+    const Real A = w.maximum([](const Key& k) { return k.A; });
+    std::vector<std::size_t> root(w.keys.size());
+    std::iota(root.begin(), root.end(), std::size_t{0});
+    for (std::size_t a = 0; a < root.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const Real octaves = (w.keys[a].s - w.keys[b].s) / logl(2);
+        if (fabsl(octaves - roundl(octaves)) > 2 * (C_of_cast[a] + C_of_cast[b])) continue;
+        const std::size_t from = root[a], to = root[b];
+        std::replace(root.begin(), root.end(), from, to);
+      }
+    }
+    Real casts = 0;
+    for (std::size_t one = 0; one < root.size(); ++one) {
+      Real sum = 0;
+      for (std::size_t k = 0; k < root.size(); ++k) {
+        const Key& key = w.keys[k];
+        if (root[k] != one || key.sink) continue;
+        sum += key.p * expl(key.C) * expm1l(key.cast) * (fabsl(dp(k)) + expm1l(A) * ay(k));
+      }
+      casts += powl(sum * expl(w.tau_d) / Den, 2);
+    }
+    Real of_out = 0, of_upstream = 0;
+    for (std::size_t k = 0; k < t.out.size(); ++k) {
+      of_out += powl(g.dout[k] * t.out[k].hi, 2);
+      of_upstream += powl(g.dout[k], 2);
+    }
+    const Format& format = format_of(c.out.dtype);
+    const Real u_out = (c.out.round == RoundMode::rn ? 1 : 2) * format.unit();
+    const Real eta_out = format.smallest() / 2;
+    const Real rounded = u_out * (sqrtl(of_out) + beyond_S1) + eta_out * sqrtl(of_upstream);
+    return expl(GD() + us) * sqrtl(casts + rounded * rounded);
+  }
+
+  mutable Real beyond_S1 = 0;  // S_O - S1 of (27)
+
   Real D_from_out() const {  // (27)
     if (t.visible == 0) return lost_in_dot();
     const Literal& w = forward;
@@ -300,6 +347,7 @@ class GradientRow {
     const Real of_values = w.G_v * sum_ay / (w.W * Den);
     const Real K = sum_g * (w.G_1 / (w.W * Den) + w.Pt / Den);
     const Real S_O = S1 + spread / Den + of_values + H * S1 / Den + K;
+    beyond_S1 = S_O - S1;
     return first / Den + expm1l(w.tau_d + hat(u_out) + GD()) * S_O + of_values +
            H * fabsl(y) / Den + K + expl(hat(u_out) + GD()) * sum_G2 +
            sum_g * expl(GD()) * eta_out + lost_in_dot();
