@@ -40,7 +40,7 @@ struct RowGroup {
 class FamilySearch {
  public:
   FamilySearch(const Subject& subject, const JudgedAnswers& answers, Precision precision)
-      : subject_(subject), answers_(answers), precision_(precision) {}
+      : answers_(answers), solver_(subject, precision) {}
 
   /// The elements whose rows decide nearly everything.
   void set_first(const std::vector<RefusedElement>& elements) {
@@ -50,7 +50,7 @@ class FamilySearch {
   void set_all(const std::vector<Row>& rows) { all_ = rows; }
 
   /// Empty, with a reason, if the theory says nothing about some row of the changed problem.
-  std::vector<Comparison> search(const Family& family, std::string& reason) const {
+  std::vector<Comparison> search(const Family& family, std::string& reason) {
     try {
       return search_rows(family, reason);
     } catch (const std::runtime_error& error) {  // a mistake may leave the range of every number
@@ -62,7 +62,7 @@ class FamilySearch {
  private:
   enum class Which { both, out, lse };
 
-  std::vector<Comparison> search_rows(const Family& family, std::string& reason) const {
+  std::vector<Comparison> search_rows(const Family& family, std::string& reason) {
     std::vector<Comparison> comparisons(family.mutants.size());
     for (const std::vector<Row>* rows : {&first_, &all_}) {
       if (rows == &all_) {  // the first rows are among them: count every element once
@@ -87,7 +87,7 @@ class FamilySearch {
   }
 
   void compare(const Family& family, const std::vector<Row>& rows,
-               std::vector<Comparison>& comparisons, std::string& reason) const {
+               std::vector<Comparison>& comparisons, std::string& reason) {
     const Setting& setting = family.setting;
     if (!setting.out_from && !setting.lse_from) {
       return compare(family, rows, {}, Which::both, comparisons, reason);
@@ -103,7 +103,7 @@ class FamilySearch {
   /// `from`: the row whose answer is stored in a row.
   void compare(const Family& family, const std::vector<Row>& rows,
                const std::function<Row(const Row&)>& from, Which which,
-               std::vector<Comparison>& comparisons, std::string& reason) const {
+               std::vector<Comparison>& comparisons, std::string& reason) {
     RowGroup group;
     std::vector<Row> stored;
     const auto flush = [&] {
@@ -139,9 +139,9 @@ class FamilySearch {
   }
 
   void compare_group(const Family& family, const RowGroup& group, const std::vector<Row>& stored,
-                     Which which, std::vector<Comparison>& comparisons, std::string& reason) const {
-    const SolvedRows solved =
-        solve(subject_, family.setting, group.b, group.h, group.rank, group.queries, precision_);
+                     Which which, std::vector<Comparison>& comparisons, std::string& reason) {
+    const auto rows = solver_.solve(family.setting, group.b, group.h, group.rank, group.queries);
+    const SolvedRows& solved = *rows;
     for (std::size_t n = 0; n < stored.size(); ++n) {
       const std::vector<ExpectedRow> expected = expected_rows(
           family, solved, n, reason, [&](std::size_t m) { return !comparisons[m].refuted(); });
@@ -166,9 +166,8 @@ class FamilySearch {
     }
   }
 
-  const Subject& subject_;
   const JudgedAnswers& answers_;
-  Precision precision_;
+  RowSolver solver_;
   std::vector<RefusedElement> worst_;
   std::vector<Row> first_, all_;
 };

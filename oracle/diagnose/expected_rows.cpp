@@ -73,6 +73,30 @@ SolvedRows solve(const Subject& subject, const Setting& setting, std::int64_t b,
   return solved;
 }
 
+RowSolver::Entry* RowSolver::entry(const Place& place) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = kept_.find(place); known != kept_.end()) return &known->second;
+  const Problem& p = subject_.problem();
+  const std::int64_t numbers = p.keys * (p.head_dim + p.value_dim);
+  if (!kept_.empty() && numbers_ + numbers > kMostNumbers) return nullptr;
+  numbers_ += numbers;
+  return &kept_[place];
+}
+
+std::shared_ptr<const SolvedRows> RowSolver::solve(const Setting& setting, std::int64_t b,
+                                                   std::int64_t h, std::int64_t rank,
+                                                   const std::vector<std::int64_t>& queries) {
+  const auto solved = [&] {
+    return std::make_shared<const SolvedRows>(
+        oracle::solve(subject_, setting, b, h, rank, queries, precision_));
+  };
+  if (!setting.leaves_problem()) return solved();
+  Entry* const kept = entry({b, h, rank, queries});
+  if (kept == nullptr) return solved();
+  std::call_once(kept->once, [&] { kept->rows = solved(); });
+  return kept->rows;
+}
+
 ExpectedRow unchanged_row(const SolvedRows& solved, std::size_t n) {
   const RowTruth& row = solved.rows[n];
   const auto columns = static_cast<std::size_t>(solved.head->problem.value_dim);

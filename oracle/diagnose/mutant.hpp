@@ -76,6 +76,9 @@ struct Setting {
   std::int64_t parts = 0;
   bool sink_apart = false;  // the sink is a part of its own, behind the others
   std::function<std::int64_t(std::int64_t b, std::int64_t i)> rank;  // owner of a query; empty: 0
+
+  /// True if rows have the truth and the bounds of the problem itself, before a mutant's last step.
+  bool leaves_problem() const { return !change && !contract; }
 };
 
 /// Mistakes that share a setting, so that it is evaluated once for all of them.

@@ -78,6 +78,7 @@ class Search {
       : case_(generated.as_case()),
         contract_(contract),
         subject_{case_, contract_, case_.problem.spec.ranks.value_or(contract.partials.count), {}},
+        solver_(subject_, Precision::fast),
         out_rule_(output_rule(contract, contract.out.dtype)) {
     choose_rows();
   }
@@ -126,11 +127,11 @@ class Search {
   void add_row(const Row& row) {
     const auto key = std::tuple(row.b, row.h, row.i);
     if (case_.problem.queries == 0 || !truths_.emplace(key, ExpectedRow{}).second) return;
-    const SolvedRows solved = solve(subject_, {}, row.b, row.h, 0, {row.i}, Precision::fast);
+    const auto solved = solver_.solve({}, row.b, row.h, 0, {row.i});
     const bool applies =
-        solved.rows[0].not_applicable.empty() && solved.bounds[0].not_applicable.empty();
+        solved->rows[0].not_applicable.empty() && solved->bounds[0].not_applicable.empty();
     if (!applies) return;
-    truths_[key] = unchanged_row(solved, 0);
+    truths_[key] = unchanged_row(*solved, 0);
     rows_.push_back(row);
   }
   const ExpectedRow& truth(const Row& row) const {
@@ -159,10 +160,9 @@ class Search {
              std::vector<State>& states) {
     const Setting& setting = family.setting;
     const std::int64_t rank = setting.rank ? setting.rank(source.b, source.i) : 0;
-    const SolvedRows solved =
-        solve(subject_, setting, source.b, source.h, rank, {source.i}, Precision::fast);
+    const auto solved = solver_.solve(setting, source.b, source.h, rank, {source.i});
     std::string reason;
-    const std::vector<ExpectedRow> expected = expected_rows(family, solved, 0, reason);
+    const std::vector<ExpectedRow> expected = expected_rows(family, *solved, 0, reason);
     for (std::size_t m = 0; m < states.size(); ++m) {
       if (states[m].done()) continue;
       if (!reason.empty()) {
@@ -223,6 +223,7 @@ class Search {
   Case case_;
   Contract contract_;
   Subject subject_;
+  RowSolver solver_;
   OutputRule out_rule_;
   std::vector<Row> rows_;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, ExpectedRow> truths_;

@@ -61,6 +61,30 @@ TEST_CASE("a head that is not changed has the rows and bounds of the problem its
   }
 }
 
+TEST_CASE("families that leave the problem as it is share its rows, the others have their own") {
+  const CaseBuilder builder = rich_case();
+  const Case input = builder.assemble();
+  const Contract contract = read_contract("bf16-flash", input.problem.spec);
+  const Subject subject{input, contract, 1, std::nullopt};
+  RowSolver solver(subject, Precision::fast);
+  Setting in_parts, scaled, looser;
+  in_parts.part = [](Index, Index, Index j) { return j / 4; };
+  in_parts.parts = 5;
+  scaled.change = [](HeadChange& change) { change.scale = 2; };
+  looser.contract = [](Contract& changed) { changed.softmax.exp_rel = 0x1p-9; };
+  const auto rows = solver.solve({}, 0, 1, 0, {0, 4});
+  CHECK(solver.solve(in_parts, 0, 1, 0, {0, 4}) == rows);
+  const std::vector<Index> others[] = {{0, 5}, {4, 0}, {0}};
+  for (const auto& queries : others) CHECK(solver.solve({}, 0, 1, 0, queries) != rows);
+  CHECK(solver.solve({}, 0, 2, 0, {0, 4}) != rows);
+  CHECK(solver.solve({}, 0, 1, 1, {0, 4})->change->rank == 1);
+  const auto of = [&](const Setting& setting) {
+    return unchanged_row(*solver.solve(setting, 0, 1, 0, {0, 4}), 1).out[0];
+  };
+  CHECK(of(scaled).exact.hi != of({}).exact.hi);
+  CHECK(of(looser).bound > of({}).bound);
+}
+
 TEST_CASE("parts put together with their own weights are the row, within their own errors") {
   const CaseBuilder builder = rich_case();
   const Case input = builder.assemble();
