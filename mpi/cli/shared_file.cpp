@@ -79,13 +79,15 @@ SharedFile::SharedFile(MPI_Comm communicator, std::string path,
   long process = getpid();
   MPI_Bcast(&process, 1, MPI_LONG, 0, communicator_);
   temporary_ = path_ + "." + std::to_string(process) + ".part";
+  // Whoever lives longest removes it: all are ready to before it exists.
+  remove_at_signal(temporary_);
+  MPI_Barrier(communicator_);
   struct stat status {};
   if (rank_ == 0 && stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     error_ = path_ + (S_ISDIR(status.st_mode) ? ": is a directory" : ": is not a regular file");
   } else if (rank_ == 0) {
     file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (file_ >= 0) {
-      remove_at_signal(temporary_);
       write_at(0, std::as_bytes(std::span(header)));
       for (std::size_t n = 0; n < tensors.size(); ++n) {
         if (tensors[n].data) write_at(begin_[n], {tensors[n].data, bytes_of(tensors[n])});
@@ -102,7 +104,6 @@ SharedFile::SharedFile(MPI_Comm communicator, std::string path,
   if (rank_ != 0) {
     file_ = open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file_ < 0) error_ = path_ + ": does not see what rank 0 writes: " + system_message(errno);
-    if (file_ >= 0) remove_at_signal(temporary_);
   }
   const std::string complaint = first_complaint(communicator_, error_);
   if (!complaint.empty()) {

@@ -259,3 +259,15 @@ TEST_CASE("A rank that is killed ends the job within ten seconds, by name, leavi
   CHECK(contains(outcome.text, "Killed"));
   CHECK(place.files() == 1);
 }
+
+TEST_CASE("A rank that is killed while the answer is written leaves no part of it") {
+  const Place place(3000);
+  const std::string run = kProgram + " " + place.problem + " --tile scalar -o " + place.out;
+  const Outcome outcome = shell(kMpirun + " -n 1 sh -c '(until ls " + place.out +
+                                ".*; do sleep 0.01; kill -0 $$ || exit; done; kill -9 $$) " +
+                                "> /dev/null 2>&1 & exec " + run + "' : -n 2 " + run);
+  INFO(outcome.text);
+  for (const auto& entry : fs::directory_iterator(place.folder.path())) {
+    CHECK(entry.path().extension() != ".part");
+  }
+}

@@ -1,8 +1,9 @@
 // A team comes to the report of one process, byte for byte: members are threads here, which pass
-// each other strings. Between processes the same is in tests/tiers/mpi_check_test.cpp.
+// each other strings. Between processes the same is in tests/tiers/mpi_program_test.cpp.
 #include <barrier>
 #include <map>
 #include <thread>
+#include <tuple>
 
 #include "oracle/judge/tally_wire.hpp"
 #include "oracle/report/report_json.hpp"
@@ -212,6 +213,27 @@ TEST_CASE("a digest tells cases apart that differ in one number, one position or
   CaseBuilder other = builder;
   other.spec = R"({"version": 1, "causal": "top_left"})";
   CHECK(digest_of(other.assemble()) != digest);
+
+  const Problem problem = builder.assemble().problem;
+  const std::tuple<const char*, DType, std::int64_t> lists[] = {
+      {"positions_q", DType::i64, problem.queries}, {"positions_k", DType::i64, problem.keys},
+      {"documents_q", DType::i32, problem.queries}, {"documents_k", DType::i32, problem.keys},
+      {"key_lengths", DType::i32, problem.batches},
+  };
+  CaseBuilder listed = builder;
+  listed.spec = R"({"version": 1})";
+  for (const auto& [name, type, size] : lists) {
+    listed.set(name, make_tensor(type, {size}, [](std::int64_t n) { return n; }));
+  }
+  const std::uint64_t with_lists = digest_of(listed.assemble());
+  for (const auto& [name, type, size] : lists) {
+    CaseBuilder changed = listed;
+    changed.set(name, make_tensor(type, {size}, [last = size - 1](std::int64_t n) {
+                  return n + (n == last ? 1 : 0);
+                }));
+    INFO(name);
+    CHECK(digest_of(changed.assemble()) != with_lists);
+  }
 }
 
 TEST_CASE("a message that ends too early is noticed") {
