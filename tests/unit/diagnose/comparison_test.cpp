@@ -1,5 +1,5 @@
-// One expected number against one stored number, and one mistake against many: what refutes it, what
-// leaves it open, and which form of an LSE is left.
+// One expected number against one stored number, and one mistake against many: what refutes it,
+// what leaves it open, and which form of an LSE is left.
 #include "oracle/diagnose/comparison.hpp"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// One element of a gradient: what it says about answers that nobody gave, zeros and twice the truth.
+// One element of a gradient: what it says about answers that nobody gave, zeros and twice the
+// truth.
 #include "oracle/judge/gradient_element.hpp"
 
 #include <cmath>

@@ -264,11 +264,11 @@ TEST_CASE("what gradients lean to, and may lean to, is the document's, read lite
         const GradientLean& lean = report.probabilistic->gradients[n];
         const Suspicion &found = lean.found, &right = *expected[n];
         const auto close = [](double a, double b) {
-          return std::abs(a - b) <= 1e-8 * std::abs(b) + 1e-13;
+          return std::abs(a - b) <= 0x1p-26 * std::abs(b) + 0x1p-43;
         };
         CHECK(found.elements == right.elements);
-        CHECK(std::abs(found.variance - right.variance) <= 1e-8 * right.variance);
-        CHECK(std::abs(found.drift_scale - right.drift_scale) <= 1e-8 * right.drift_scale);
+        CHECK(std::abs(found.variance - right.variance) <= 0x1p-26 * right.variance);
+        CHECK(std::abs(found.drift_scale - right.drift_scale) <= 0x1p-26 * right.drift_scale);
         CHECK(close(found.remainder, right.remainder));
         CHECK(close(found.lean, right.lean));
         CHECK(close(found.drift, right.drift));
