@@ -29,8 +29,9 @@ void add_bound(double bound, Opinion& opinion) {
   ++opinion.bounds;
 }
 
+/// A row that the theory says nothing about has no scores; keys that it sees are not judged.
 bool sees(const RowTruth& row, std::int64_t j) {
-  return j >= row.keys.first && j < row.keys.last &&
+  return row.not_applicable.empty() && j >= row.keys.first && j < row.keys.last &&
          row.score[static_cast<std::size_t>(j - row.keys.first)] !=
              -std::numeric_limits<double>::infinity();
 }

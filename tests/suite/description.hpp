@@ -25,6 +25,9 @@ enum Values : int {
   count_of_values,
 };
 
+/// Shapes of a bias or mask, all axes or fewer (draw.cpp).
+constexpr int kScoreShapes = 5;
+
 struct Description {
   int batches = 1, kv_heads = 1, group = 1, queries = 1, keys = 1;
   int head_dim = 0, value_dim = 0;  // indices into the kernel's sizes

@@ -93,12 +93,13 @@ class Drawing {
     }
   }
 
-  /// Shapes that broadcast to [B, H, Nq, Nk].
+  /// Shapes that broadcast to [B, H, Nq, Nk]: kScoreShapes of them.
   std::vector<Index> score_shape(int kind) const {
     const Draft& p = draft_;
     if (kind == 1) return {1, 1, 1, p.keys};
     if (kind == 2) return {1, 1, p.queries, p.keys};
     if (kind == 3) return {1, p.heads, 1, p.keys};
+    if (kind == 5) return {p.queries, p.keys};
     return {p.batches, p.heads, p.queries, p.keys};
   }
 

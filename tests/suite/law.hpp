@@ -24,6 +24,7 @@ std::span<const Law> softmax_laws();
 std::span<const Law> value_laws();
 std::span<const Law> mask_laws();
 std::span<const Law> kernel_laws();
+std::span<const Law> size_laws();
 std::span<const Law> ring_laws();
 std::span<const Law> serving_laws();
 std::span<const Law> gradient_laws();

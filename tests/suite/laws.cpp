@@ -10,8 +10,8 @@ const std::vector<Law>& all_laws() {
   static const std::vector<Law> laws = [] {
     std::vector<Law> all;
     for (const std::span<const Law> theme :
-         {semantics_laws(), softmax_laws(), value_laws(), mask_laws(), kernel_laws(), ring_laws(),
-          serving_laws(), gradient_laws()}) {
+         {semantics_laws(), softmax_laws(), value_laws(), mask_laws(), kernel_laws(), size_laws(),
+          ring_laws(), serving_laws(), gradient_laws()}) {
       all.insert(all.end(), theme.begin(), theme.end());
     }
     return all;

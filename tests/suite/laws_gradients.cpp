@@ -172,6 +172,12 @@ void differences(Trial& trial, const Description& d) {
   }
 }
 
+void sinks_alone(Trial& trial, const Description& d) {
+  Draft draft = asked(trial, d);
+  hide_keys(draft, [](Index) { return false; });
+  trial.judged(draft);
+}
+
 void small(Description& d) {
   d.batches = d.kv_heads = 1, d.group = std::min(d.group, 2);
   d.queries = std::min(d.queries, 3), d.keys = std::min(d.keys, 5);
@@ -223,13 +229,18 @@ constexpr Law kLaws[] = {
     {"gradients-bias",
      "the bias has its gradient, summed where it broadcasts",
      {Feature::gradients, Feature::bias},
-     [](Description& d) { plain(d), d.bias = 1 + d.at % 4; },
+     [](Description& d) { plain(d), d.bias = 1 + d.at % kScoreShapes; },
      judged},
     {"gradients-sinks",
      "a sink has its gradient",
      {Feature::gradients, Feature::sinks},
      [](Description& d) { plain(d), d.sinks = 1; },
      judged},
+    {"gradients-sinks-alone",
+     "a sink has its gradient from rows that see nothing else",
+     {Feature::gradients, Feature::sinks, Feature::mask, Feature::lse},
+     [](Description& d) { plain(d), d.sinks = 1; },
+     sinks_alone},
     {"gradients-ring",
      "gradients come home to the rank that owns the keys",
      {Feature::gradients, Feature::ranks},

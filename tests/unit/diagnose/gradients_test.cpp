@@ -1,10 +1,12 @@
 // Mistakes of the backward pass, planted by the plain definition, are named.
 #include "oracle/diagnose/gradient_search.hpp"
 
+#include "oracle/diagnose/fit.hpp"
 #include "oracle/diagnose/gradient_field.hpp"
 #include "oracle/diagnose/locate_gradients.hpp"
 
 #include "tests/unit/diagnose/planted.hpp"
+#include "tests/unit/judge/gradient_case.hpp"
 
 using namespace ringproof::oracle;
 using namespace ringproof::test;
@@ -158,4 +160,27 @@ TEST_CASE("refused gradients are found by head, key and column") {
   std::set<std::string> words;
   for (const Finding& finding : found.front().findings) words.insert(finding.words);
   CHECK(words.count("key = 7") == 1);
+}
+
+TEST_CASE("a row the theory says nothing about leaves the others to be searched") {
+  CaseBuilder builder = backward_case();
+  std::vector<double> visible(kRows, 1);
+  visible[5] = 0;  // a key that nobody sees: its gradients are zeros, and judged
+  builder.set("mask", make_tensor(DType::boolean, {1, 1, 1, kRows},
+                                  [&](Index n) { return visible[static_cast<std::size_t>(n)]; }));
+  answer(builder, DType::f32);
+  answer_gradients(builder, DType::f32);
+  set_value(builder, "q", 3 * kWidth, HUGE_VAL);
+  const auto fields = [&](const Case& input, const Report& report) {
+    return gradient_fields(input, read_contract("fp32", input.problem.spec), {}, report);
+  };
+  const Case right = builder.assemble();
+  const Report passed = check(right, read_contract("fp32", right.problem.spec), {});
+  REQUIRE(passed.find(AnswerKind::dk) != nullptr);
+  CHECK(passed.find(AnswerKind::dk)->verdict != Verdict::fail);
+  CHECK_FALSE(fields(right, passed).empty());
+  set_value(builder, "dk", 5 * kWidth, 0.25);  // of the key nobody sees
+  const Diagnosed wrong = explain(builder, "fp32");
+  CHECK(wrong.report.verdict == Verdict::fail);
+  CHECK(fit(builder.assemble(), "fp32", {}).declared.verdict == Verdict::fail);
 }
