@@ -35,6 +35,7 @@ def kernel(problem):
 
 
 if __name__ == "__main__":
-    result = ringproof.suite(kernel, CONTRACT, only=sys.argv[1:] or None, count=1, failures="")
+    result = ringproof.suite(kernel, CONTRACT, only=sys.argv[1:] or None, count=1,
+                             timeout=300, failures="")
     print(result)
     sys.exit(0 if result.passed else 1)
