@@ -1,7 +1,7 @@
 // The truth of the judged rows, evaluated once and kept: of the contract it depends on the mode of
-// the backward pass alone, so a fit judges many contracts against it and pays for their bounds. Not here: escalation to
-// more digits. What the kept intervals leave unsure counts as not refused; check() has the last
-// word on every contract that is reported.
+// the backward pass alone, so a fit judges many contracts against it and pays for their bounds. Not
+// here: escalation to more digits. What the kept intervals leave unsure counts as not refused;
+// check() has the last word on every contract that is reported.
 #pragma once
 
 #include <array>
