@@ -56,10 +56,11 @@ def answers_of(kernel, arguments):
         return None, (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
 
 
-def kind(report):
-    """What refusals have in common that are filed as one: answers and explanations."""
+def kind(report, explained):
+    """What refusals have in common that are filed as one: answers and explanations. A contract
+    that was not promised needs none."""
     refused = [name for name, one in report.answers.items() if one["verdict"] == "FAIL"]
-    return tuple(refused), tuple(one.id for one in report.explanations)
+    return tuple(refused), tuple(one.id for one in report.explanations) if explained else ()
 
 
 def filed(implementation, dtype, contract, group, folder):
@@ -80,7 +81,7 @@ def filed(implementation, dtype, contract, group, folder):
 
 
 def judged(implementation, dtype, contracts, suite, folder):
-    """One record for each contract; the implementation runs once."""
+    """One record for each contract, the declared one first; the implementation runs once."""
     kernel = kernel_of(implementation)
     records = [{"dtype": dtype, "contract": contract, "cases": 0, "passed": {}, "declined": {},
                 "other": []} for contract in contracts]
@@ -96,14 +97,14 @@ def judged(implementation, dtype, contracts, suite, folder):
             records[0]["declined"][name] = reason
             continue
         for record, group in zip(records, groups):
-            absorb(record, group, name, given | answers)
+            absorb(record, group, name, given | answers, explained=record is records[0])
     for record, group in zip(records, groups):
         record["refused"] = [filed(implementation, dtype, record["contract"], one, folder)
                              for one in group.items()]
     return records
 
 
-def absorb(record, groups, name, everything):
+def absorb(record, groups, name, everything, explained):
     """Judges one answer and counts it; what is refused goes into its group."""
     record["cases"] += 1
     report = ringproof.check(**everything, contract=record["contract"], name=name, threads=1)
@@ -112,7 +113,7 @@ def absorb(record, groups, name, everything):
             record["passed"][answer] = record["passed"].get(answer, 0) + 1
     if report.verdict == "FAIL":
         size = sum(everything[tensor].size for tensor in "qkv")
-        groups.setdefault(kind(report), []).append((size, name, report, everything))
+        groups.setdefault(kind(report, explained), []).append((size, name, report, everything))
     elif report.verdict != "PASS":
         undecided = [answer for answer, one in report.answers.items() if one["verdict"] != "PASS"]
         record["other"].append([name, report.verdict, undecided])
