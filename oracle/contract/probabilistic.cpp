@@ -59,8 +59,11 @@ struct ProbableSums {
     smaller_denominator = form.budget.grow_denominator;
     numerator = probable_sum(lambda, std::max(c.pv.u, 0x1p-53), form.budget.numerator_max,
                              path_roundings(c.pv.acc, row.terms, row.sum_rescales));
+    Terms of_weights = row.terms;  // a sink is one more of them, added by a step of its own
+    of_weights.count += keys.has_sink;
+    of_weights.cuts += keys.has_sink;
     denominator = all * probable_sum(lambda, std::max(c.l.u, 0x1p-53), form.budget.denominator_max,
-                                     path_roundings(c.l.acc, row.terms, row.sum_rescales));
+                                     path_roundings(c.l.acc, of_weights, row.sum_rescales));
   }
 };
 
