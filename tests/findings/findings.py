@@ -17,6 +17,7 @@ import functools
 import importlib
 import importlib.metadata
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -26,6 +27,7 @@ import ml_dtypes  # noqa: F401  (registers bfloat16 with NumPy)
 import problems
 import ringproof
 
+os.environ["TRITON_INTERPRET"] = "1"  # PyTorch may import Triton before kernels_triton.py does
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 GRADIENTS = ("dq", "dk", "dv")
