@@ -143,6 +143,12 @@ TEST_CASE("a team's report of a wrong answer names the same elements") {
     REQUIRE(judge(builder, "bf16-flash").verdict == Verdict::fail);
     require_same_reports(builder, "bf16-flash");
   }
+  CaseBuilder builder = right;  // of two that are equally wrong the first is named
+  const auto last = kSizes.batches * kSizes.heads * kSizes.queries - 1;
+  for (const std::int64_t row : {std::int64_t{0}, last}) {
+    set_value(builder, "lse", row, std::numeric_limits<double>::quiet_NaN());
+  }
+  require_same_reports(builder, "bf16-flash");
 }
 
 TEST_CASE("a team's report is the same where precision or assumptions end") {
@@ -213,6 +219,8 @@ TEST_CASE("a digest tells cases apart that differ in one number, one position or
   CaseBuilder other = builder;
   other.spec = R"({"version": 1, "causal": "top_left"})";
   CHECK(digest_of(other.assemble()) != digest);
+  other.spec = R"({"version": 1, "causal": "bottom_right", "scale": 0.25})";
+  CHECK(digest_of(other.assemble()) != digest);
 
   const Problem problem = builder.assemble().problem;
   const std::tuple<const char*, DType, std::int64_t> lists[] = {
@@ -241,4 +249,13 @@ TEST_CASE("a message that ends too early is noticed") {
   CHECK(from_wire<std::vector<std::string>>(message).back() == "two");
   message.pop_back();
   CHECK_THROWS_AS(from_wire<std::vector<std::string>>(message), std::logic_error);
+}
+
+TEST_CASE("how much was decided by intervals arrives as it left") {
+  GradientTally sent;
+  sent.escalated_rows = 3, sent.escalated_keys = 5, sent.bits = 256;
+  const auto received = from_wire<GradientTally>(to_wire(sent));
+  CHECK(received.escalated_rows == 3);
+  CHECK(received.escalated_keys == 5);
+  CHECK(received.bits == 256);
 }
