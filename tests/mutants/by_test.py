@@ -24,7 +24,7 @@ ROOT = HERE.parent.parent
 KILLED = HERE / "killed.json"
 TEST_CASE = re.compile(r'\bTEST_CASE\s*\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 SECONDS = 120  # a mutant that loops for ever is caught, too
-MEMORY = 12 << 20  # KiB: and so is one that never stops asking for memory
+MEMORY = 12 << 20  # KiB of data: and so is one that never stops asking for memory
 QUIET = dict(capture_output=True, text=True, errors="replace")
 
 
@@ -65,12 +65,12 @@ def enter(records):
 
 
 def test_cases():
-    """The name of each test case, its literals joined -> the file that holds it."""
+    """The name of each test case, its literals joined -> the files that hold one of this name."""
     found = {}
     for path in (ROOT / "tests").rglob("*.cpp"):
         for literals in TEST_CASE.findall(path.read_text(encoding="utf-8")):
             parts = re.findall(r'"((?:[^"\\]|\\.)*)"', literals)
-            found["".join(parts).replace('\\"', '"')] = str(path)
+            found.setdefault("".join(parts).replace('\\"', '"'), set()).add(str(path))
     return found
 
 
@@ -113,6 +113,7 @@ class Workshop:
         self.build = build
         self.cases = test_cases()
         self.plans = {}
+        self.sound = {}  # (program, test case) -> does it pass without any fault?
         self.held = tempfile.TemporaryDirectory(prefix="ringproof-mutants-")  # gone with the object
         # A mutant is no use to a cache; random cases are the same in every run, and not shrunk.
         self.environment = dict(os.environ, CCACHE_DISABLE="1", RC_PARAMS="seed=1 noshrink=1")
@@ -137,7 +138,7 @@ class Workshop:
         edited = folder / "source" / mutant["file"]
         edited.parent.mkdir(parents=True)
         edited.write_text(text.replace(mutant["from"], mutant["to"]), encoding="utf-8")
-        other_tests = set(self.cases.values()) - {self.cases[mutant["killer"]]}
+        other_tests = set().union(*self.cases.values()) - self.cases[mutant["killer"]]
         only = str(ROOT / mutant["in"]) if "in" in mutant else None
         made = {}
         for target, words in plan.objects.items():
@@ -182,7 +183,7 @@ class Workshop:
         """True if the test case passes; a crash or an endless loop is a failure."""
         exact = re.sub(r"([\\,\[\]*~])", r"\\\1", test_case)
         try:
-            done = self.run(["sh", "-c", f'ulimit -v {MEMORY}; exec "$@"', "sh", program, exact,
+            done = self.run(["sh", "-c", f'ulimit -d {MEMORY}; exec "$@"', "sh", program, exact,
                              "--abort"], ROOT, SECONDS)
         except subprocess.TimeoutExpired:
             return False
@@ -190,9 +191,19 @@ class Workshop:
             raise SystemExit(f"mutants: {program} has no test case '{test_case}'")
         return done.returncode == 0
 
+    def is_sound(self, program, test_case):
+        """A killer that fails as the build folder has it, under the same limits, kills nothing."""
+        if (program, test_case) not in self.sound:
+            path = pathlib.Path(self.build).resolve() / "tests" / program
+            self.sound[program, test_case] = self.passes(path, test_case)
+        return self.sound[program, test_case]
+
     def judge(self, mutant):
         """The record of one mutant: its verdict, the compiler's complaint, the seconds it took."""
         begin = time.monotonic()
+        if not self.is_sound(mutant["program"], mutant["killer"]):
+            return {"verdict": "FAILS without any fault", "log": "",
+                    "seconds": time.monotonic() - begin}
         plan = self.plan(mutant["program"])
         with tempfile.TemporaryDirectory(dir=self.held.name) as held:
             folder = pathlib.Path(held)
