@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/gradient_walk.hpp"
@@ -201,6 +202,12 @@ GradientTensors gradient_tensors(const Problem& problem, const Upstream& upstrea
   }
   if (problem.sinks) {
     write_sums(sums.sinks, problem.heads, 1, settings.type(), rounded, tensors.dsinks);
+  }
+  // A sum that double-double leaves open needs all its rows once more.
+  if (settings.escalates() && tensors.dbias.undecided() + tensors.dsinks.undecided() > 0) {
+    GradientTensors exact = gradient_tensors(problem, upstream, kFirstBits, options, round_to);
+    tensors.dbias = std::move(exact.dbias);
+    tensors.dsinks = std::move(exact.dsinks);
   }
   return tensors;
 }
