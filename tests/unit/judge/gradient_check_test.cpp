@@ -266,6 +266,21 @@ TEST_CASE("sampled rows judge their dq, and sampled keys their dk and dv") {
   CHECK(found < 20);  // a third of the keys each
 }
 
+TEST_CASE("sums over rows that double-double leaves open are taken from intervals") {
+  // Weights of e^-10000 beside others: in double-double no more is known of them than 2^-990.
+  CaseBuilder builder = random_case(DType::f64, {.queries = 6, .keys = 5});
+  builder.set("bias",
+              make_tensor(DType::f64, {5}, [](std::int64_t j) { return j == 2 ? -1e4 : 0.5; }));
+  builder.set("dout", normal(DType::f64, {1, 2, 6, 3}, 8));
+  const Case input = builder.assemble();
+  const GradientTensors truth =
+      gradient_tensors(input.problem, Upstream{input.dout, {}, {}}, 0, {}, DType::f64);
+  REQUIRE(truth.dbias.lo.size() == 5);
+  CHECK(truth.dbias.lo[2] > -0x1p-1060);
+  CHECK(truth.dbias.hi[2] < 0x1p-1060);
+  for (const std::size_t j : {0, 1, 3, 4}) CHECK_FALSE(std::isnan(truth.dbias.rounded[j]));
+}
+
 TEST_CASE("NaN and infinity never pass for a gradient") {
   for (const double wrong : {kNaN, kInfinity, -kInfinity}) {
     for (const char* name : {"dq", "dk", "dv"}) {
