@@ -215,6 +215,30 @@ TEST_CASE("a row on which a gradient may overflow is not judged, and says which 
   CHECK(reason(sum) == "H1: a sum of gradients may overflow");
 }
 
+TEST_CASE("where probabilities may vanish altogether no gradient of the row has a bound") {
+  // Exponentials that may lose a half each: a denominator of nothing.
+  const char* const text = R"({"base":"fp32","softmax":{"exp_eta":"0x1p-1"}})";
+  for (const std::uint64_t seed : {1, 4, 11, 23}) {
+    const auto f = test::GradientFixture::random(seed);
+    if (f.isolated()) continue;
+    CAPTURE(seed);
+    const Judged judged(read_contract(text, Spec{}), f);
+    for (std::size_t row = 0; row < judged.rows.size(); ++row) {
+      const RowGradientBound& bound = judged.rows[row];
+      if (!bound.not_applicable.empty() || f.truth[row].empty()) continue;
+      for (const double one : bound.dq) CHECK(std::isinf(one));
+      for (std::size_t n = 0; n < f.truth[row].score.size(); ++n) {
+        if (f.truth[row].score[n] == -HUGE_VAL) continue;
+        if (!bound.dbias.empty()) CHECK(std::isinf(bound.dbias[n]));
+        const std::int64_t j = f.truth[row].keys.first + static_cast<std::int64_t>(n);
+        CHECK(std::isinf(judged.sums.dk(j, 0)));
+        CHECK(std::isinf(judged.sums.dv(j, 0)));
+      }
+      if (f.truth[row].has_sink) CHECK(std::isinf(bound.dsink));
+    }
+  }
+}
+
 TEST_CASE("a row without a bound leaves the keys that it sees without one, and no others") {
   const auto f = test::GradientFixture::random(11);
   const GradientShape shape(read_contract("bf16-flash", Spec{}), f.problem, 0, 0);

@@ -214,6 +214,21 @@ TEST_CASE("bounds that would accept anything are no PASS") {
   CHECK(report.verdict == Verdict::undecided);
 }
 
+TEST_CASE("elements and LSEs without a bound are counted, and neither judged nor passed") {
+  CaseBuilder builder = random_case(DType::f32);
+  answer(builder, DType::f32);
+  set_value(builder, "lse", 0, 1e9);
+  const Report report = judge(builder, R"({"base": "fp32", "softmax": {"exp_eta": "0x1p-1"}})");
+  CHECK(report.verdict == Verdict::undecided);
+  for (const AnswerKind kind : {AnswerKind::out, AnswerKind::lse}) {
+    const TensorTally& tally = report.find(kind)->tally;
+    CHECK(tally.elements == 0);
+    CHECK(tally.failed == 0);
+    CHECK(tally.unbounded == 2 * 7 * (kind == AnswerKind::out ? 3 : 1));
+    CHECK(contains(report.find(kind)->reason, "every bound is infinite"));
+  }
+}
+
 TEST_CASE("a demanded power that is missing makes the verdict undecided") {
   CaseBuilder builder = random_case(DType::bf16, {.keys = 64});
   answer(builder, DType::bf16);
