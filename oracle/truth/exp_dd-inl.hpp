@@ -54,13 +54,31 @@ HWY_INLINE Pair horner(Pair r, Pair y, int degree) {
   return {sum.hi, hn::Add(sum.lo, hn::Add(low, broadcast(kInverseFactorialLow[degree])))};
 }
 
+/// The entries of the table at `index`, one for each lane.
+template <class Integers>
+HWY_INLINE Pair table_entries(const ExpTable& table, Integers index) {
+#if HWY_TARGET == HWY_AVX2
+  // Gathers are slow on many processors: loads of both words of an entry, then a transposition.
+  alignas(64) std::int64_t at[kLanes];
+  hn::Store(index, hn::RebindToSigned<Tag>(), at);
+  const hn::Half<Tag> pair;
+  const auto entry = [&](int lane) HWY_ATTR { return hn::Load(pair, table.entry[at[lane]]); };
+  const Vec even = hn::Combine(Tag(), entry(2), entry(0));
+  const Vec odd = hn::Combine(Tag(), entry(3), entry(1));
+  return {hn::InterleaveLower(Tag(), even, odd), hn::InterleaveUpper(Tag(), even, odd)};
+#else
+  const auto place = hn::Add(index, index);
+  return {hn::GatherIndex(Tag(), table.entry[0], place),
+          hn::GatherIndex(Tag(), table.entry[0] + 1, place)};
+#endif
+}
+
 /// exp(R) 2^(k/64): the table, and 2^floor(k / 64) from the bits above the table index.
 HWY_INLINE Pair scale_by_power(const ExpTable& table, Pair y, Vec biased) {
   const hn::RebindToSigned<Tag> integers;
   const hn::RebindToUnsigned<Tag> bits;
-  const auto index = hn::And(hn::BitCast(integers, biased), hn::Set(integers, 63));
-  const Pair power{hn::GatherIndex(Tag(), table.hi, index),
-                   hn::GatherIndex(Tag(), table.lo, index)};
+  const Pair power =
+      table_entries(table, hn::And(hn::BitCast(integers, biased), hn::Set(integers, 63)));
   const Pair product = two_product(power.hi, y.hi);
   const Vec low = fused_add(power.lo, y.hi, fused_add(power.hi, y.lo, product.lo));
   const Pair result = fast_two_sum(product.hi, low);

@@ -13,8 +13,8 @@ const ExpTable& exp_table() {
     ExpTable values{};
     for (int i = 0; i < 64; ++i) {
       const Certified power = certify(Number(exp(Number(step * i))));
-      values.hi[i] = power.hi;
-      values.lo[i] = power.lo;
+      values.entry[i][0] = power.hi;
+      values.entry[i][1] = power.lo;
     }
     return values;
   }();

@@ -25,10 +25,9 @@ inline constexpr double kInverseFactorial[12] = {1,
 inline constexpr double kInverseFactorialLow[6] = {
     0, 0, 0, 0x1.5555555555555p-57, 0x1.5555555555555p-59, 0x1.1111111111111p-63};
 
-/// 2^(i/64) = hi + lo, each to nearest: |hi + lo - 2^(i/64)| <= 2^-106.
+/// 2^(i/64) = entry[i][0] + entry[i][1], each to nearest: they differ by at most 2^-106.
 struct ExpTable {
-  alignas(64) double hi[64];
-  alignas(64) double lo[64];
+  alignas(64) double entry[64][2];
 };
 /// Computed once, from intervals; the same in every process.
 const ExpTable& exp_table();

@@ -94,7 +94,8 @@ HWY_INLINE void plain_sums(const double* HWY_RESTRICT q, int q_stride,  // [D, q
                            const double* HWY_RESTRICT k,                // [D, 16]
                            std::int64_t dim,
                            double* HWY_RESTRICT out) {  // [kRows, 16]
-  constexpr int kStep = kSubtileKeys / kLanes < 4 ? kSubtileKeys / kLanes : 4;
+  constexpr int kWanted = kRows > 2 ? 2 : 4;            // so that the sums stay in registers
+  constexpr int kStep = kSubtileKeys / kLanes < kWanted ? kSubtileKeys / kLanes : kWanted;
   for (int column = 0; column < kSubtileKeys; column += kStep * kLanes) {
     Vec sum[kRows][kStep];
     for (int r = 0; r < kRows; ++r) {

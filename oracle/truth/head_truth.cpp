@@ -23,6 +23,9 @@ int significant_digits(const Tensor& tensor, const Factors& factors) {
          (factors.tensor ? format_of(factors.tensor.dtype).digits : 0);
 }
 
+/// Products of at most so many digits nearly always have exact sums.
+constexpr int kMostPlainDigits = 26;
+
 /// The sizes up to which docs/double_double.md proves the radius.
 void check_sizes(const Problem& problem) {
   constexpr std::int64_t kMostDimensions = 1LL << 19, kMostKeys = 1LL << 26;
@@ -173,6 +176,7 @@ void begin_batch(const Problem& problem, const PackedHead& head, KeyRange range,
   for (BatchRow& row : batch.row) row = BatchRow{};
   std::fill_n(batch.q.resize(head.head_dim * rows), head.head_dim * rows, 0.0);
   std::fill_n(batch.q_magnitude.resize(head.head_dim * rows), head.head_dim * rows, 0.0);
+  if (head.cut) begin_queries(head.head_dim, rows, batch.q_parts);
   batch.words.resize((keep_weights ? batch.tiles : kBlockTiles) * 3 * rows * kTileKeys);
   if (keep_weights) {
     batch.relative_error.resize(batch.tiles * rows);
@@ -201,6 +205,7 @@ void place_query(const std::vector<double>& q, RowBatch& batch, int r) {
     batch.row[r].dot_underflow = static_cast<double>(q.size()) * 0x1p-1074;
   }
   batch.row[r].q_unit = power_of_two(smallest_unit(q, kUnitOfZero));
+  if (batch.head->cut) cut_query(q, batch.rows, r, batch.q_parts);
 }
 
 /// False if the row sees a key whose decoded numbers are not the exact ones.
@@ -260,10 +265,15 @@ HeadTruth::HeadTruth(const Problem& problem, std::int64_t b, std::int64_t kv_hea
   head.stride = row_stride(problem.value_dim + 1);  // room for the column of ones
   head.precision = precision;
   head.scale = exact_scale(problem);
-  head.exact_products = significant_digits(problem.q, problem.q_scale) +
-                            significant_digits(problem.k, problem.k_scale) <=
-                        53;
+  const int digits = significant_digits(problem.q, problem.q_scale) +
+                     significant_digits(problem.k, problem.k_scale);
+  head.exact_products = digits <= 53;
   pack(problem, b, kv_head, head);
+  // Sums of fewer digits are exact as they are (Lemma 6b); of more, too much would be left over.
+  head.cut = precision == Precision::fast && digits > kMostPlainDigits && digits <= 53;
+  if (head.cut) {
+    cut_keys(head.k.data(), head.tiles * (kTileKeys / kSubtileKeys), head.head_dim, head.k_parts);
+  }
 }
 
 HeadTruth::~HeadTruth() = default;

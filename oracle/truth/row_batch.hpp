@@ -2,46 +2,20 @@
 // arrays in the layout of the kernels. No arithmetic here.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <vector>
 
+#include "oracle/truth/aligned_array.hpp"
+#include "oracle/truth/dot_parts.hpp"
 #include "oracle/truth/exp_table.hpp"
 #include "oracle/truth/truth.hpp"
 
 namespace ringproof::oracle {
 
-inline constexpr int kTileKeys = 64;     // keys whose weighted values share one grid constant
-inline constexpr int kSubtileKeys = 16;  // keys that lie side by side in the packed K
-inline constexpr int kSlices = 3;        // into which weights are cut (Lemma 15b)
+inline constexpr int kTileKeys = 64;  // keys whose weighted values share one grid constant
+inline constexpr int kSlices = 3;     // into which weights are cut (Lemma 15b)
 inline constexpr int kFewestSliceBits = 16, kMostSliceBits = 26;  // of each but the last
 inline constexpr int kBlockTiles = 4;  // tiles between two updates of a row's reference
-
-/// A growing array of doubles on a 64-byte boundary; contents are lost when it grows.
-class AlignedArray {
- public:
-  double* resize(std::int64_t count) {
-    const auto wanted = static_cast<std::size_t>(count);
-    if (wanted > capacity_) {
-      const std::size_t bytes = (wanted * sizeof(double) + 63) / 64 * 64;
-      data_.reset(static_cast<double*>(std::aligned_alloc(64, bytes)));
-      if (!data_) throw std::bad_alloc();
-      capacity_ = wanted;
-    }
-    return data_.get();
-  }
-  double* data() const { return data_.get(); }
-
- private:
-  struct Free {
-    void operator()(double* p) const { std::free(p); }
-  };
-  std::unique_ptr<double[], Free> data_;
-  std::size_t capacity_ = 0;
-};
 
 /// K and V of one KV head. Row j of V is followed by a column of ones, so that the denominator is
 /// one more weighted sum, with the same error bound; keys behind the last have zeros there too.
@@ -59,6 +33,8 @@ struct PackedHead {
   bool exact_products = false;  // q k has at most 53 bits
   double smallest_k = 0;        // smallest nonzero magnitude
   AlignedArray k_limit;         // [64 tiles] 2^53 units of the key (unit_of.hpp)
+  KeyParts k_parts;
+  bool cut = false;  // k_parts is filled
   Precision precision = Precision::fast;
   Certified scale;  // hi + lo: the scale, also where it is no binary64 number
 };
@@ -93,6 +69,7 @@ struct RowBatch {
   double softcap = 0;
   BatchRow row[HeadTruth::kRows];
   AlignedArray q, q_magnitude;  // [D, rows]
+  QueryParts q_parts;           // if the head is cut
   AlignedArray words;           // [kBlockTiles or tiles, 3, rows, 64]
   AlignedArray factors;  // [tiles, 3, rows, 64] derivative of the softcap, if weights are kept
   std::vector<std::uint8_t> visible;  // [tiles, rows, 64]

@@ -1,8 +1,8 @@
 // Scores of one tile of keys for the rows of a batch: q.k, then scale, softcap, bias and ALiBi in
 // double-double, each with its error bound. Lemmas 6 to 10 of docs/double_double.md. Included once
 // for every target.
+#include "oracle/truth/dot_parts-inl.hpp"
 #include "oracle/truth/exp_dd-inl.hpp"
-#include "oracle/truth/grid_sum-inl.hpp"
 
 #if defined(RINGPROOF_SCORE_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef RINGPROOF_SCORE_TILE_INL
@@ -215,14 +215,24 @@ HWY_NOINLINE void score_subtile(const RowBatch& batch, const ScoreConstants& con
       (batch.first_tile + tile) * (kTileKeys / kSubtileKeys) + first / kSubtileKeys;
   const double* k = head.k.data() + subtile * head.head_dim * kSubtileKeys;
   const double* q = batch.q.data() + row;
+  int cut = 0;
+  for (int r = row; !kTight && head.cut && r < row + kRows; ++r) cut += is_cut(batch, subtile, r);
+  if (cut != 0 && cut != kRows) {  // one at a time, each its own way
+    for (int r = row; r < row + kRows; ++r) {
+      score_subtile<1, kTight>(batch, constants, tile, first, r);
+    }
+    return;
+  }
   alignas(64) double magnitudes[kRows * kSubtileKeys];
   alignas(64) double high[kRows * kSubtileKeys], low[kRows * kSubtileKeys] = {};
   dot_magnitudes<kRows>(batch.q_magnitude.data() + row, batch.rows, k, head.head_dim, magnitudes);
   const double* k_limit = head.k_limit.data() + subtile * kSubtileKeys;
+  // All three ways give the same bits where a sum is exact: the company of a row must not show.
   if (all_sums_are_exact<kRows>(magnitudes, k_limit, batch.row + row)) {
     exact_dot_products<kRows>(q, batch.rows, k, head.head_dim, high);
+  } else if (cut != 0) {
+    cut_dot_products<kRows>(batch, subtile, row, magnitudes, high, low);
   } else {
-    // Gives the same bits where a sum is exact: the company of a row must not show.
     dot_products<kRows, kTight>(q, batch.rows, k, head.head_dim, constants.low_grid, magnitudes,
                                 high, low);
   }

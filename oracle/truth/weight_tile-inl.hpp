@@ -65,20 +65,25 @@ HWY_INLINE Mask judge_exponents(Pair score, Vec score_error, Mask visible, const
   return kept;
 }
 
-/// Eight weights: reads the words of the score, writes those of the weight.
+/// Keys whose weights are computed together: one exponential alone would only wait for itself.
+inline constexpr int kKeysAtOnce = 2 * kVirtualLanes;
+
+/// Sixteen weights: reads the words of the score, writes those of the weight.
 HWY_INLINE void weigh(const ExpTable& table, Vec reference, double* high, double* low,
                       double* error, WeightSums& sums) {
   const Vec nothing = broadcast(-std::numeric_limits<double>::infinity());
-  Pair weight[kVirtualVectors];
-  Vec relative_error[kVirtualVectors], kept_ones[kVirtualVectors];
-  for (int n = 0; n < kVirtualVectors; ++n) {
+  constexpr int kVectors = kKeysAtOnce / kLanes;
+  Pair weight[kVectors];
+  Vec relative_error[kVectors], kept_ones[kVectors];
+  for (int n = 0; n < kVectors; ++n) {
     const int at = n * kLanes;
     const Pair score{load(high + at), load(low + at)};
     const Vec score_error = load(error + at);
     const Mask visible = hn::Not(hn::Eq(score.hi, nothing));  // NaN counts as visible
     const Exponent x = exponent_of({hn::IfThenElse(visible, score.hi, reference), score.lo},
                                    score_error, reference);
-    const Mask kept = judge_exponents(score, score_error, visible, x, sums.error[n], sums);
+    const Mask kept =
+        judge_exponents(score, score_error, visible, x, sums.error[n % kVirtualVectors], sums);
     store(hn::IfThenElse(visible, x.value.hi, nothing), high + at);
     kept_ones[n] = hn::IfThenElseZero(kept, broadcast(1));
     relative_error[n] = weight_error(x.value.hi, x.error);
@@ -87,13 +92,13 @@ HWY_INLINE void weigh(const ExpTable& table, Vec reference, double* high, double
                  hn::IfThenElseZero(kept, x.value.lo)};
   }
   exp_dd(table, weight);
-  for (int n = 0; n < kVirtualVectors; ++n) {
-    const int at = n * kLanes;
+  for (int n = 0; n < kVectors; ++n) {
+    const int at = n * kLanes, lane = n % kVirtualVectors;
     const Mask kept = hn::Ne(kept_ones[n], hn::Zero(Tag()));
     const Vec weight_high = hn::IfThenElseZero(kept, weight[n].hi);
-    sums.mass[n] = hn::Add(sums.mass[n], weight_high);
-    sums.error[n] =
-        hn::Add(sums.error[n], hn::IfThenElseZero(kept, hn::Mul(weight_high, relative_error[n])));
+    sums.mass[lane] = hn::Add(sums.mass[lane], weight_high);
+    sums.error[lane] = hn::Add(sums.error[lane],
+                               hn::IfThenElseZero(kept, hn::Mul(weight_high, relative_error[n])));
     store(hn::IfThenElseZero(kept, weight[n].lo), low + at);
     store(weight_high, error + at);
   }
@@ -120,7 +125,7 @@ inline HWY_NOINLINE void weigh_tile(RowBatch& batch, std::int64_t tile, int r) {
     WeightSums sums;
     for (int n = 0; n < kVirtualVectors; ++n) sums.mass[n] = sums.error[n] = hn::Zero(Tag());
     sums.excess = sums.failed = sums.relative = hn::Zero(Tag());
-    for (int at = 0; at < kTileKeys; at += kVirtualLanes) {
+    for (int at = 0; at < kTileKeys; at += kKeysAtOnce) {
       weigh(*batch.table, broadcast(row.reference), high + at, low + at, error + at, sums);
     }
     ++row.tiles;

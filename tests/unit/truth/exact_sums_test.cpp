@@ -1,8 +1,10 @@
-// Sums that the truth takes to be exact: dot products of few bits (Lemma 6b) and weights cut into
-// slices (Lemma 15b), just inside their conditions and just outside, against interval arithmetic.
+// Sums that the truth takes to be exact: dot products of few bits (Lemma 6b) or in parts (Lemma
+// 6c), and weights cut into slices (Lemma 15b), just inside their conditions and just outside,
+// against interval arithmetic.
 #include <cmath>
 #include <cstdio>
 
+#include "oracle/truth/dot_parts.hpp"
 #include "oracle/truth/truth.hpp"
 #include "oracle/truth/unit_of.hpp"
 #include "tests/support/catch.hpp"
@@ -81,6 +83,53 @@ TEST_CASE("a dot product of 53 bits is exact, one of 54 is not taken for it") {
       CHECK(row.abs_dot[0] >= (large + 1) * shape.scale);
     }
   }
+}
+
+TEST_CASE("a number is cut towards zero at a power of two") {
+  std::mt19937_64 random(6);
+  for (int n = 0; n < 20000; ++n) {
+    const double x = std::ldexp(normal(random), static_cast<int>(random() % 30));
+    const double part = cut_at(x, 0x1p-10);
+    CHECK(part == std::trunc(x * 0x1p10) * 0x1p-10);
+    CHECK(cut_at(part, 0x1p-10) == part);
+  }
+}
+
+/// A number of binary32 of at most 2^exponent: all bits set, or random ones.
+double full(std::mt19937_64& random, int exponent, bool all_bits) {
+  const double some = std::floor(0x1p23 * (1 + static_cast<double>(random() >> 11) * 0x1p-53));
+  return std::ldexp(all_bits ? 0x1p24 - 1 : some, exponent - 24);
+}
+
+TEST_CASE("dot products in parts stay inside the radius of products at the edge of exactness") {
+  std::mt19937_64 random(21);
+  double largest = 0;
+  for (int n = 0; n < 160; ++n) {
+    Shape shape = one_row(40, 8 + 8 * static_cast<std::int64_t>(random() % 16));
+    shape.q_type = shape.kv_type = DType::f32;
+    const bool all_bits = n % 2 == 0, one_sign = n % 4 < 2;
+    // Large numbers of one sign make the largest sums, a few small ones the lowest bits: those of
+    // the last places, or beyond. More small ones would leave the subtile to other sums.
+    const int far_q = static_cast<int>(random() % 16), far_k = static_cast<int>(random() % 16);
+    const auto draw = [&](std::int64_t count, int far, unsigned few) {
+      Values values;
+      for (std::int64_t t = 0; t < count; ++t) {
+        const double x = full(random, random() % few == 0 ? -far : 0, all_bits);
+        values.push_back(one_sign || random() % 2 == 0 ? x : -x);
+      }
+      return values;
+    };
+    const Values q = draw(shape.head_dim, far_q, 16);
+    const Values k = draw(shape.head_dim * shape.keys, far_k, 256);
+    const Values v(static_cast<std::size_t>(shape.keys * shape.value_dim), 1.0);
+    shape.scale = std::ldexp(1.0, n % 5 - 3);
+    const OwnedProblem owned = problem_of(shape, q, k, v);
+    INFO(n << ": D = " << shape.head_dim << ", " << far_q << ", " << far_k);
+    const double error = share(owned.problem, row_of(owned.problem));
+    CHECK(error <= 1);
+    largest = std::max(largest, error);
+  }
+  std::printf("dot products in parts: largest error %.3f of the radius\n", largest);
 }
 
 TEST_CASE("products that underflow are not taken for exact") {

@@ -109,9 +109,9 @@ TEST_CASE("the constants of exp_dd are what they are called") {
   for (int i = 0; i < 64; ++i) {
     mpfr_set_d(exact.value, i / 64.0, MPFR_RNDN);
     mpfr_exp2(exact.value, exact.value, MPFR_RNDN);
-    CHECK(exp_table().hi[i] == mpfr_get_d(exact.value, MPFR_RNDN));
-    mpfr_sub_d(exact.value, exact.value, exp_table().hi[i], MPFR_RNDN);
-    CHECK(exp_table().lo[i] == mpfr_get_d(exact.value, MPFR_RNDN));
+    CHECK(exp_table().entry[i][0] == mpfr_get_d(exact.value, MPFR_RNDN));
+    mpfr_sub_d(exact.value, exact.value, exp_table().entry[i][0], MPFR_RNDN);
+    CHECK(exp_table().entry[i][1] == mpfr_get_d(exact.value, MPFR_RNDN));
   }
 }
 
