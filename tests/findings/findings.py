@@ -150,14 +150,15 @@ def grown(implementation, label, before, options):
     suite = options.suite or implementation.get("suite", "full")
     record = {key: implementation[key] for key in ("name", "package", "source", "arithmetic")}
     record |= {"version": version, "runs": []}
-    if before and before["version"] == version:
-        record["runs"] = [run for run in before["runs"]
-                          if stays(run, implementation, suite, options)]
-    there = {run["dtype"] for run in record["runs"]}
     order = list(implementation["contracts"])
+    if before and before["version"] == version:
+        record["runs"] = [run for run in before["runs"] if run["dtype"] in order]
     for dtype in order:
-        if dtype in there or (options.types and dtype not in options.types):
+        of_type = [run for run in record["runs"] if run["dtype"] == dtype]
+        if of_type and all(stays(run, implementation, suite, options) for run in of_type) or (
+                options.types and dtype not in options.types):
             continue
+        record["runs"] = [run for run in record["runs"] if run["dtype"] != dtype]
         contracts = contracts_of(implementation, dtype)
         for one in judged(implementation, dtype, contracts,
                           problems.of_suite(suite, implementation), options.cases):
@@ -175,15 +176,9 @@ def contracts_of(implementation, dtype):
 
 
 def stays(run, implementation, suite, options):
-    """Does a run of the record stay: one of a type that is not asked for, or with --missing one
-    that would be repeated as it is."""
-    dtype = run["dtype"]
-    if dtype not in implementation["contracts"]:
-        return False
-    if options.types and dtype not in options.types:
-        return True
+    """With --missing a run that would be repeated as it is."""
     return (options.missing and run["suite"] == suite
-            and run["contract"] in contracts_of(implementation, dtype))
+            and run["contract"] in contracts_of(implementation, run["dtype"]))
 
 
 def recorded(options, everything):
