@@ -192,13 +192,17 @@ TEST_CASE("the order of threads and blocks changes no bit of any step") {
 }
 
 TEST_CASE("what no query sees may be NaN or infinite and changes no bit of any step") {
+  const bool hidden_by_bias = GENERATE(false, true);
+  std::vector<float> bias(61 * 61);
+  for (std::size_t i = 0; i < 60; ++i) bias[i * 61 + 60] = -INFINITY;
   for (const cuda::Kernel& kernel : cuda::ladder()) {
     const Element element = kernel.fp32.empty() ? Element::bf16 : Element::fp32;
     CaseDescription description = plain(61, 61, 32);
-    description.causal = 1;
+    description.causal = hidden_by_bias ? 0 : 1;
     const test::DeviceCase device(description, element);
     reference::Trace trace;
     reference::Problem<float> problem = device.problem();
+    if (hidden_by_bias) problem.bias = reference::row_major<float>(bias, {1, 1, 61, 61});
     // The last key is seen by the last query alone, and lies in one tile with keys that all see:
     // the other rows must stay as they are.
     std::vector<float> k(problem.k.data.begin(), problem.k.data.end());
@@ -210,7 +214,7 @@ TEST_CASE("what no query sees may be NaN or infinite and changes no bit of any s
     }
     problem.k.data = k, problem.v.data = v;
     auto spoilt = cuda::ring_attention(problem, element, kernel, {}, trace);
-    INFO(kernel.number);
+    INFO(kernel.number << (hidden_by_bias ? ", bias" : ", causal"));
     CHECK(std::isnan(spoilt.out[60 * 32]));  // and the last row says so
     spoilt.out.resize(60 * 32), spoilt.lse.resize(60);
     CHECK(same_bits({clean.out.begin(), clean.out.begin() + 60 * 32}, spoilt.out));
