@@ -69,4 +69,9 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   });
 }
 
+bool resembles(std::string_view word, std::string_view known) {
+  const std::size_t longer = std::min(std::max(word.size(), known.size()), kLongest);
+  return 2 * edit_distance(word, known) < longer;
+}
+
 }  // namespace ringproof::oracle

@@ -21,4 +21,7 @@ std::size_t edit_distance(std::string_view, std::string_view);
 /// The nearest of `known` (the first of equals). Precondition: not empty.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
+/// True if `word` may be `known` misspelt: more than half of the longer one is right.
+bool resembles(std::string_view word, std::string_view known);
+
 }  // namespace ringproof::oracle

@@ -4,6 +4,7 @@
 
 #include "oracle/case/error.hpp"
 #include "oracle/case/sha256.hpp"
+#include "oracle/case/words.hpp"
 #include "oracle/contract/contract.hpp"
 #include "oracle/contract/contract_fields.hpp"
 #include "oracle/contract/contract_name.hpp"
@@ -356,7 +357,7 @@ void widen_partial_underflow(Contract& contract) {
 }  // namespace
 
 Contract read_contract(const std::string& name_or_json, const Spec& spec) {
-  const Json expanded = expand_contract(name_or_json);
+  const auto [expanded, shown_name] = expand_contract(name_or_json);
   std::optional<LseBase> declared_base;
   Contract contract = read_fields(expanded, declared_base);
   contract.hash = sha256_hex(expanded.dump()).substr(0, 12);
@@ -376,11 +377,12 @@ Contract read_contract(const std::string& name_or_json, const Spec& spec) {
   // A count of 1 says that the gradients are not sent round a ring, whatever the forward pass does.
   if (ring.count != 1)
     ring.count = resolve_count(ring.count, contract, spec, "backward.ring.count");
+  contract.name = printable(shown_name);  // an object may come from a file, and reports print it
   return contract;
 }
 
 std::string expanded_json(const std::string& name_or_json) {
-  const Json expanded = expand_contract(name_or_json);
+  const Json expanded = expand_contract(name_or_json).fields;
   std::optional<LseBase> ignored;
   read_fields(expanded, ignored);
   return expanded.dump();

@@ -74,14 +74,20 @@ struct Head {
   bool low_precision = false;
 };
 
+/// The nearest of the known words, for the end of a message; nothing if none is meant.
+std::string hint(const std::string& word, const std::vector<std::string>& known) {
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  const std::string near(nearest(word, views));
+  return resembles(word, near) ? " (nearest known: " + near + ")" : "";
+}
+
 /// Presets, and the short forms that readers type most.
-std::string nearest_head(const std::string& head) {
+std::string hint_at_head(const std::string& head) {
   auto names = preset_names();
   for (const char* name : {"bf16-ring", "fp16-ring", "fp32-ring", "bf16-split", "bf16-decode"}) {
     names.push_back(name);
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  return std::string(nearest(head, known));
+  return hint(head, names);
 }
 
 Head parse_head(const std::string& head, const std::string& name) {
@@ -105,8 +111,7 @@ Head parse_head(const std::string& head, const std::string& name) {
   }
   if (result.preset == "bf16" || result.preset == "fp16") result.preset += "-flash";
   if (!presets().contains(result.preset)) {
-    throw BadInput("contract: unknown name " + in_quotes(name) +
-                   " (nearest known: " + nearest_head(head) + ")");
+    throw BadInput("contract: unknown name " + in_quotes(name) + hint_at_head(head));
   }
   if (result.low_precision && result.kind != "ring") {
     throw BadInput("contract: " + in_quotes(name) + ": -lowp needs -ring");
@@ -219,11 +224,10 @@ const Variant& find_variant(const std::string& text, const std::string& name,
   for (const auto& variant : variants) {
     if (text == variant.word && !variant.numbered) return variant;
     if (variant.numbered && word == variant.word && plain && number > 0) return variant;
-    known.push_back(variant.word + std::string(variant.numbered ? "64" : ""));
+    known.push_back("+" + std::string(variant.word) + (variant.numbered ? "64" : ""));
   }
-  const std::vector<std::string_view> views(known.begin(), known.end());
   throw BadInput("contract: " + in_quotes(name) + ": unknown variant " + in_quotes("+" + text) +
-                 " (nearest known: +" + std::string(nearest(text, views)) + ")");
+                 hint("+" + text, known));
 }
 
 void apply_variants(Json& contract, const std::vector<std::string>& texts, const Head& head,
@@ -269,13 +273,38 @@ Json expand_name(const std::string& name) {
   return contract;
 }
 
-Json expand_object(Json object) {
+constexpr std::string_view kChanged = ", changed";
+
+/// The name that an object gives itself. One that belongs to another contract would say that this
+/// contract has accepted an answer, so it is not taken as it stands.
+std::string name_in(const Json& object) {
+  if (!object.contains("name") || !object.at("name").is_string()) return {};  // refused later
+  std::string name = object.at("name");
+  try {
+    if (expand_name(name) != object) name += kChanged;
+  } catch (const BadInput&) {  // no name of ours
+  }
+  return name;
+}
+
+ExpandedContract named(const std::string& name) { return {expand_name(name), name}; }
+
+ExpandedContract expand_object(Json object) {
   if (!object.is_object()) throw BadInput("contract: a name or an object is needed");
-  if (!object.contains("base")) return object;
+  if (!object.contains("base")) {
+    std::string name = name_in(object);
+    return {std::move(object), std::move(name)};
+  }
   const Json base = std::move(object["base"]);
   object.erase("base");
-  Json full = base.is_string() ? expand_name(base.get<std::string>()) : expand_object(base);
-  merge_into(full, object);
+  ExpandedContract full = base.is_string() ? named(base.get<std::string>()) : expand_object(base);
+  const Json unchanged = full.fields;
+  merge_into(full.fields, object);
+  if (object.contains("name")) {
+    full.shown_name = name_in(full.fields);
+  } else if (full.fields != unchanged && !full.shown_name.ends_with(kChanged)) {
+    full.shown_name += kChanged;
+  }
   return full;
 }
 
@@ -287,13 +316,13 @@ std::vector<std::string> preset_names() {
   return names;
 }
 
-Json expand_contract(const std::string& name_or_json) {
+ExpandedContract expand_contract(const std::string& name_or_json) {
   const std::size_t first = name_or_json.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && (name_or_json[first] == '{' || name_or_json[first] == '"')) {
     const Json parsed = parse_json(name_or_json, "contract", {.depth = 16, .values = 4096});
-    return parsed.is_string() ? expand_name(parsed.get<std::string>()) : expand_object(parsed);
+    return parsed.is_string() ? named(parsed.get<std::string>()) : expand_object(parsed);
   }
-  return expand_name(name_or_json);
+  return named(name_or_json);
 }
 
 }  // namespace ringproof::oracle

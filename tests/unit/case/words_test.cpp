@@ -32,6 +32,16 @@ TEST_CASE("the nearest known word is found, the first of equals") {
   CHECK(nearest("", known) == "scale");
 }
 
+TEST_CASE("a word resembles another if more than half of the longer one is right") {
+  CHECK(resembles("bf16-falsh", "bf16-flash"));
+  CHECK(resembles("fp23", "fp32"));
+  CHECK_FALSE(resembles("fp16", "fp32"));
+  CHECK_FALSE(resembles("fp8", "fp16"));
+  CHECK_FALSE(resembles("nosuch", "fp64"));
+  CHECK_FALSE(resembles("", "fp64"));
+  CHECK_FALSE(resembles(std::string(1000, 'x'), "fp64"));
+}
+
 TEST_CASE("quoted words are short and printable whatever the file holds") {
   CHECK(in_quotes("q") == "\"q\"");
   CHECK(in_quotes("a\x1b[2J\"\n") == "\"a\\x1b[2J\\x22\\x0a\"");

@@ -147,12 +147,41 @@ TEST_CASE("an object with a base replaces fields, and lists and accumulators who
   CHECK(contract_hash(expanded_json("tf32-flash")) == contract_hash("tf32-flash"));
 }
 
+TEST_CASE("an object is called by its base's name only if it says the same") {
+  const auto called = [](const std::string& text) { return read_contract(text, Spec{}).name; };
+  CHECK(called("fp32") == "fp32");
+  CHECK(called(R"({"base":"fp32"})") == "fp32");
+  CHECK(called(R"({"base":"fp32","p":{}})") == "fp32");
+  const std::string changed = R"({"base":"fp32","p":{"u":"0x1p-1"}})";
+  CHECK(called(changed) == "fp32, changed");
+  CHECK(called(R"({"base":"bf16-flash+exp13","softmax":{"block":7}})") ==
+        "bf16-flash+exp13, changed");
+  CHECK(called(R"({"base":)" + changed + R"(,"softmax":{"block":16}})") == "fp32, changed");
+  // A name of its own is kept, also under an object that has none, but not the name of another.
+  const std::string mine = R"({"base":"fp32","name":"mine","p":{"u":"0x1p-1"}})";
+  CHECK(called(mine) == "mine");
+  CHECK(called(R"({"base":)" + mine + "}") == "mine");
+  CHECK(called(R"({"base":)" + mine + R"(,"softmax":{"block":16}})") == "mine, changed");
+  CHECK(called(R"({"base":"fp32","name":"bf16-io"})") == "bf16-io, changed");
+  // The object written out is called as before, and hashes stay those of the object.
+  CHECK(called(expanded_json("bf16-ring4")) == "bf16-ring4");
+  CHECK(called(expanded_json(changed)) == "fp32, changed");
+  CHECK(contract_hash(changed) == "7c13ac7a5f12");
+  CHECK(called(R"({"base":"fp32","name":"\u001b[2J\n"})") == "\\x1b[2J\\x0a");
+}
+
 TEST_CASE("errors name the field and the nearest known one") {
   CHECK(holds(error_of(R"({"base":"fp32","softmax":{"blok":64}})"), "\"blok\" in softmax"));
   CHECK(holds(error_of(R"({"base":"fp32","softmax":{"blok":64}})"), "block"));
   CHECK(holds(error_of(R"({"base":"fp32","sofmax":{}})"), "softmax"));
   CHECK(holds(error_of("bf16-falsh"), "bf16-flash"));
-  CHECK(holds(error_of("bf16-flash+blck64"), "+block"));
+  CHECK(holds(error_of("bf16-flash+blck64"), "nearest known: +block64"));
+  // What resembles nothing is not answered with whatever comes first.
+  for (const char* strange : {"nosuch", "", "fp32+nothing"}) {
+    INFO(strange);
+    CHECK(holds(error_of(strange), "unknown"));
+    CHECK_FALSE(holds(error_of(strange), "nearest"));
+  }
   CHECK(holds(error_of(R"({"base":"fp32","softmax":{"arg":"subb"}})"), "nearest known: sub"));
   json missing = expanded("fp32");
   missing["finish"].erase("u");
