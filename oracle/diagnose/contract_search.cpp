@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "oracle/case/error.hpp"
@@ -28,6 +29,15 @@ CheckOptions plain(CheckOptions options) {
   options.probabilistic = false;
   options.budget.reset();  // contracts are compared on the same rows
   return options;
+}
+
+/// The spec with which a contract is tried: one that names the base of the LSE is tried in that
+/// base, also where the spec names the other one.
+Spec spec_for(const std::string& contract, Spec spec) {
+  if (!contract.starts_with('{')) return spec;
+  const auto fields = nlohmann::json::parse(contract);
+  if (fields.at("lse").at("base") != "spec") spec.lse_base.reset();
+  return spec;
 }
 
 struct Ranked {
@@ -118,7 +128,7 @@ ContractSearch::Trial& ContractSearch::trial(const std::string& contract) {
   if (known != contracts_.end()) return known->second;
   Trial trial;
   try {
-    Contract found = read_contract(contract, input_.problem.spec);
+    Contract found = read_contract(contract, spec_for(contract, input_.problem.spec));
     require_loadable(input_, found);
     if (gradients()) upstream_of(input_, found);  // throws without the kernel's out, lse
     trial.contract = &read_.emplace(contract, std::move(found)).first->second;

@@ -112,10 +112,20 @@ class FieldSearch {
     return accepted;
   }
 
+  /// The base as it would have to be declared: where the spec says one, it is there to be changed.
+  std::string renaming(const std::string& value, const json& rung) const {
+    if (!input_.problem.spec.lse_base) return value;
+    const std::string in_spec = "lse_base " + rung.at("lse").at("base").dump() + " in the spec";
+    return declared_.at("lse").at("base") == "spec" ? in_spec : value + ", " + in_spec;
+  }
+
   Candidate candidate(const FieldLadder& ladder, std::size_t rung) {
     const std::string text = contract(ladder.rungs[rung]);
-    return {{ladder.field, text_of(declared_, json::parse(text)), search_.widening(text),
-             !ladder.loosens || is_shipped(ladder.rungs[rung]), ladder.field == "lse.base"},
+    const bool renames = ladder.field == "lse.base";
+    std::string value = text_of(declared_, json::parse(text));
+    if (renames) value = renaming(value, ladder.rungs[rung]);
+    return {{ladder.field, std::move(value), search_.widening(text),
+             !ladder.loosens || is_shipped(ladder.rungs[rung]), renames},
             text,
             ladder.loosens};
   }

@@ -130,11 +130,18 @@ void add_output(std::vector<FieldLadder>& ladders) {
   ladders.push_back(words("out.ftz", {true}));
 }
 
-void add_lse(std::vector<FieldLadder>& ladders) {
+/// The base in which the declared contract, or the spec it leaves that to, has the LSE.
+std::string lse_base(const Spec& spec, const json& declared) {
+  const std::string base = declared.at("lse").at("base");
+  if (base != "spec") return base;
+  return spec.lse_base == LseBase::two ? "2" : "e";
+}
+
+void add_lse(const Spec& spec, const json& declared, std::vector<FieldLadder>& ladders) {
   ladders.push_back(powers("lse.log_rel", -21, -8));
   ladders.push_back(powers("lse.log_abs", -21, -8));
   ladders.push_back(powers("lse.u", -22, -8));
-  ladders.push_back(alternatives("lse.base", {"2"}));
+  ladders.push_back(alternatives("lse.base", {lse_base(spec, declared) == "2" ? "e" : "2"}));
 }
 
 /// u_gp of (30) to (32): gradients that are stored in 16 bits before their sum is complete, heads
@@ -196,7 +203,7 @@ void collect(const std::string& path, const json& from, const json& to,
 std::vector<FieldLadder> field_ladders(const Case& input, const json& declared, AnswerKind kind) {
   std::vector<FieldLadder> all;
   if (kind != AnswerKind::out && kind != AnswerKind::lse) add_backward(input, declared, all);
-  if (kind == AnswerKind::lse) add_lse(all);
+  if (kind == AnswerKind::lse) add_lse(input.problem.spec, declared, all);
   add_forward(input, declared, all);
   if (kind != AnswerKind::lse) add_output(all);
   std::vector<FieldLadder> ladders;

@@ -89,7 +89,7 @@ namespace {
 
 void add_findings(const std::vector<Finding>& findings, std::vector<std::string>& phrases) {
   for (const Finding& finding : findings) {
-    phrases.push_back(fmt::format("only at {}: {:.3g} % of the judged, {:.3g} % of those refused",
+    phrases.push_back(fmt::format("only at {}: {:.3g} % of the elements, {:.3g} % of these refused",
                                   finding.words, 100 * finding.judged_share,
                                   100 * finding.refused_share));
   }
@@ -201,7 +201,7 @@ std::string to_text(const Fit& fit, const Diagnosis& diagnosis) {
   if (renamed(fit)) {
     return text + fmt::format(
                       "answer      either: nothing is less accurate than declared, but the lse is "
-                      "in another base\n            (LSE-BASE); a contract with {} accepts it\n",
+                      "in another base\n            (LSE-BASE); with {} it is accepted\n",
                       fit.answers.front().deciding.front().value);
   }
   const bool by_contract = loosened(fit);

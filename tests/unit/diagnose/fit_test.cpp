@@ -167,6 +167,39 @@ TEST_CASE("an lse in base two needs another declaration, not a looser contract")
   CHECK(explain(builder, "fp32").ids().count("LSE-BASE") == 1);
 }
 
+TEST_CASE("an lse in another base than the spec says names the base to be declared there") {
+  const auto fit_of = [](const char* spec, double factor, const std::string& contract) {
+    CaseBuilder builder = plain_case(R"({"version": 1})", kSizes, DType::f32);
+    builder.spec = spec;
+    for (std::int64_t n = 0; n < 2 * 24; ++n) {
+      set_value(builder, "lse", n, value_at(builder, "lse", n) * factor);
+    }
+    return fit(builder.assemble(), contract, {});
+  };
+  const std::string named = R"({"base": "fp32", "lse": {"base": ")";
+  const struct {
+    const char* spec;
+    double factor;
+    std::string contract, value;
+  } places[] = {
+      {R"({"version": 1, "lse_base": "e"})", 1 / std::log(2.0), "fp32",
+       R"(lse_base "2" in the spec)"},
+      {R"({"version": 1, "lse_base": "2"})", 1, "fp32", R"(lse_base "e" in the spec)"},
+      {R"({"version": 1, "lse_base": "2"})", 1, named + R"(2"}})",
+       R"(lse.base "e", lse_base "e" in the spec)"},
+      {R"({"version": 1})", 1, named + R"(2"}})", R"(lse.base "e")"},
+  };
+  for (const auto& [spec, factor, contract, value] : places) {
+    INFO(spec << " " << contract);
+    const Fit result = fit_of(spec, factor, contract);
+    REQUIRE(result.answers.size() == 1);
+    REQUIRE(renamed(result));
+    CHECK(result.answers[0].deciding.front().value == value);
+  }
+  // An lse that is wrong in either base is not renamed.
+  CHECK_FALSE(renamed(fit_of(R"({"version": 1, "lse_base": "e"})", 3, "fp32")));
+}
+
 TEST_CASE("without an answer there is nothing to fit") {
   CaseBuilder builder = random_case(DType::f32, kSizes, 3);
   const Fit result = fit(builder.assemble(), "fp32", {});
