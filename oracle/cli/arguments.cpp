@@ -80,6 +80,10 @@ CLI::Validator plain_number(const char* what, bool whole) {
           "", what};
 }
 
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return text.empty() ? "names nothing" : std::string(); }, ""};
+}
+
 std::string small_file(const std::string& path) {
   const MappedFile file(path);
   if (file.bytes().size() > kLargestContract) {
@@ -177,8 +181,12 @@ WalkOptions TruthArguments::walk() const {
 }
 
 void CheckArguments::add_to(CLI::App& app) {
-  app.add_option("--only", only, "answers to judge, separated by commas")->type_name("out,lse,...");
-  app.add_option("--require", require, "answers that must be there")->type_name("out,lse,...");
+  app.add_option("--only", only, "answers to judge, separated by commas")
+      ->check(not_empty())
+      ->type_name("out,lse,...");
+  app.add_option("--require", require, "answers that must be there")
+      ->check(not_empty())
+      ->type_name("out,lse,...");
   app.add_option("--rows", rows, "judge K sampled query rows")
       ->check(plain_number("positive number", false))
       ->type_name("K");

@@ -11,8 +11,6 @@
 
 namespace ringproof::oracle::cli {
 
-inline constexpr int kMostThreads = 1024;
-
 /// Where cases come from.
 struct CaseArguments {
   std::vector<std::string> files;
@@ -61,6 +59,10 @@ struct CheckArguments {
 /// Accepts a whole number without a sign, or a positive one; CLI11's own checks name the limits of
 /// their types in messages and let "nan" and "-1" pass.
 CLI::Validator plain_number(const char* what, bool whole);
+
+/// Refuses the empty word, which a script passes whose variable is not set: it would choose nothing
+/// and say so nowhere.
+CLI::Validator not_empty();
 
 /// A word as a POSIX shell reads it back.
 std::string shell_word(const std::string&);

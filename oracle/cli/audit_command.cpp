@@ -51,13 +51,17 @@ void print_report(const Arguments& arguments, const Case& input, const Rule& rul
 }
 
 int run(const Arguments& arguments) {
+  const bool own_inputs = arguments.from.files.empty() && arguments.from.shards.empty();
   if (arguments.table) {
+    if (!own_inputs || !arguments.rule.empty()) {
+      throw BadInput("audit: --table is of every public rule on its own inputs, of no case");
+    }
     fmt::print("{}", audit_table(arguments.options));
     return 0;
   }
   if (arguments.rule.empty()) throw BadInput("audit: --rule names no rule");
   const Rule rule = rule_of(arguments.rule);
-  if (arguments.from.files.empty() && arguments.from.shards.empty()) {
+  if (own_inputs) {
     const GeneratedCase inputs = rule_inputs(rule, arguments.seed);
     const Case input = inputs.as_case();
     print_report(arguments, input, rule);
@@ -88,7 +92,7 @@ void add_audit(CLI::App& program, Command& chosen) {
       ->check(plain_number("positive number", false))
       ->capture_default_str();
   app.add_option("--threads", arguments->options.threads, "threads (default: one a processor)")
-      ->check(plain_number("positive number", false));
+      ->check(CLI::Range(1, kMostThreads));
   app.callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 

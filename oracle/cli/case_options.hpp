@@ -22,11 +22,13 @@ struct JudgeArguments {
   /// Throws BadInput for words that mean nothing.
   CheckOptions options() const { return check.options(truth); }
   /// The command line that judges this case again.
-  /// Time does not repeat: a budget becomes the number of rows it was enough for.
+  /// Time does not repeat: a budget becomes the number of rows it was enough for, if there was
+  /// anything to spend it on.
   std::string repeat(const std::string& verb, const std::vector<std::string>& files,
                      const Report& report) const {
-    return repeat_command(verb, files, from, truth,
-                          check.budget ? check.with_rows(report.rows_judged) : check);
+    return repeat_command(
+        verb, files, from, truth,
+        check.budget && report.rows_judged > 0 ? check.with_rows(report.rows_judged) : check);
   }
 };
 

@@ -122,6 +122,7 @@ Command check_command(CLI::App& app, const Team* team) {
   arguments->team = team;
   arguments->add_to(app);
   app.add_option("--report", arguments->report, "write reports for programs, for CI, for people")
+      ->check(not_empty())
       ->type_name("json=F,junit=F,html=F");
   return [arguments] { return run(*arguments); };
 }

@@ -65,7 +65,7 @@ int run(const Arguments& arguments) {
 void add_gen(CLI::App& program, Command& chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App& app = *program.add_subcommand("gen", "write the problems of a suite");
-  app.add_option("SUITE", arguments->suite, "quick, full or long")->required();
+  app.add_option("SUITE", arguments->suite, "quick, full, long or vectors")->required();
   app.add_option("-o,--output", arguments->output, "folder to write")->type_name("DIR");
   app.add_flag("--score", arguments->score, "print which mistakes the suite provably refuses");
   app.add_flag("--table", arguments->table, "with --score: as a table of the documentation");

@@ -43,6 +43,10 @@ ReportFiles::ReportFiles(const std::string& words, const CaseArguments& inputs) 
     require_output(file.path, inputs);
     for (const File& other : files_) {
       if (other.path == file.path) throw BadInput("--report: " + file.path + " is named twice");
+      if (other.format == file.format) {
+        throw BadInput("--report: " + file.format + " is asked for twice, in " + other.path +
+                       " and in " + file.path);
+      }
     }
     files_.push_back(file);
   }

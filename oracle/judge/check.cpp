@@ -29,6 +29,11 @@ bool selected(const CheckOptions& options, AnswerKind kind) {
          std::find(options.only.begin(), options.only.end(), kind) != options.only.end();
 }
 
+bool has_answer(const Case& input, const CheckOptions& options) {
+  return std::any_of(input.answers.begin(), input.answers.end(),
+                     [&](const Answer& answer) { return selected(options, answer.kind); });
+}
+
 bool has_gradient(const Case& input, const CheckOptions& options) {
   return std::any_of(input.answers.begin(), input.answers.end(), [&](const Answer& answer) {
     return is_gradient(answer.kind) && selected(options, answer.kind);
@@ -123,7 +128,7 @@ class CaseCheck {
   }
 
   Report run() {
-    if (report_.rows_total > 0) {
+    if (report_.rows_total > 0 && has_answer(input_, options_)) {
       arithmetic_self_test();
       if (options_.budget) {
         judge_in_time();

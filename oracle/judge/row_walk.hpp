@@ -51,6 +51,9 @@ struct Chunk {
   std::int64_t first = 0, last = 0;
 };
 
+/// The most that a caller may ask for: beyond it a number is a slip, not a machine.
+inline constexpr int kMostThreads = 1024;
+
 struct WalkOptions {
   Precision precision = Precision::fast;
   int threads = 0;  // 0: as many as the machine has

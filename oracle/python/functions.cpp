@@ -160,9 +160,11 @@ nb::tuple fit(const nb::object& tensors, const std::string& spec, const std::str
 }
 
 nb::tuple audit(const std::string& rule_text, const nb::object& tensors, const std::string& spec,
-                const std::string& contract, std::int64_t rows, int forms, int threads,
-                std::uint64_t seed, const std::string& name) {
+                const std::string& contract, std::int64_t rows, int forms,
+                const nb::object& threads, std::uint64_t seed, const std::string& name) {
   const oracle::Rule rule = rule_of(rule_text);
+  const oracle::AuditOptions options{
+      .forms_per_class = forms, .rows = rows, .threads = thread_count(threads)};
   std::optional<Subject> subject;
   if (!tensors.is_none()) subject.emplace(tensors, spec, name);
   std::string text, structured;
@@ -172,7 +174,6 @@ nb::tuple audit(const std::string& rule_text, const nb::object& tensors, const s
     if (!subject) own = oracle::rule_inputs(rule, seed);
     const oracle::Case input = subject ? subject->input : own->as_case();
     const oracle::Contract terms = audit_contract(contract, input);
-    const oracle::AuditOptions options{.forms_per_class = forms, .rows = rows, .threads = threads};
     oracle::AuditReport report = oracle::audit(input, terms, rule, options);
     oracle::audit_gradients(input, terms, rule, options, report);
     text = oracle::to_text(report);

@@ -25,7 +25,8 @@ nanobind::tuple fit(const nanobind::object& tensors, const std::string& spec,
 /// `rule`: the name of a public rule or JSON text; with None for tensors on the rule's own inputs.
 nanobind::tuple audit(const std::string& rule, const nanobind::object& tensors,
                       const std::string& spec, const std::string& contract, std::int64_t rows,
-                      int forms, int threads, std::uint64_t seed, const std::string& name);
+                      int forms, const nanobind::object& threads, std::uint64_t seed,
+                      const std::string& name);
 
 /// The names of the public rules that audit() knows.
 nanobind::list public_rule_names();

@@ -8,6 +8,7 @@
 #include "oracle/python/case_files.hpp"
 #include "oracle/python/functions.hpp"
 #include "oracle/python/judgement.hpp"
+#include "oracle/python/subject.hpp"
 
 namespace {
 
@@ -26,11 +27,11 @@ void write_arrays(const std::string& path, const nb::dict& tensors, const std::s
 }
 
 std::int64_t write_suite(const std::string& suite, const std::string& folder, std::uint64_t seed,
-                         int threads) {
-  const nb::gil_scoped_release without_lock;
+                         const nb::object& threads) {
   oracle::SuiteOptions options;
   options.seed = seed;
-  options.walk.threads = threads;
+  options.walk.threads = thread_count(threads);
+  const nb::gil_scoped_release without_lock;
   return oracle::write_suite(suite, folder, options).written;
 }
 
@@ -65,7 +66,7 @@ NB_MODULE(_core, module) {
   module.def("fit", &fit, nb::arg("tensors"), nb::arg("spec"), nb::arg("contract"),
              nb::arg("options"), nb::arg("name"));
   module.def("audit", &audit, nb::arg("rule"), nb::arg("tensors").none(), nb::arg("spec"),
-             nb::arg("contract"), nb::arg("rows"), nb::arg("forms"), nb::arg("threads"),
+             nb::arg("contract"), nb::arg("rows"), nb::arg("forms"), nb::arg("threads").none(),
              nb::arg("seed"), nb::arg("name"));
   module.def("public_rule_names", &public_rule_names);
   module.def("presets", &presets);
@@ -76,5 +77,5 @@ NB_MODULE(_core, module) {
   module.def("suite_size", &suite_size, nb::arg("suite"));
   module.def("suite_problem", &suite_problem, nb::arg("suite"), nb::arg("number"), nb::arg("seed"));
   module.def("write_suite", &write_suite, nb::arg("suite"), nb::arg("folder"), nb::arg("seed"),
-             nb::arg("threads"));
+             nb::arg("threads").none());
 }

@@ -59,6 +59,16 @@ std::optional<Arrays> arrays_of(const nb::object& tensors, const std::string& na
 
 }  // namespace
 
+int thread_count(nb::handle value) {
+  if (value.is_none()) return 0;
+  int count = 0;
+  if (!nb::try_cast(value, count) || count < 1 || count > oracle::kMostThreads) {
+    throw BadInput("threads: Value " + std::string(nb::str(value).c_str()) + " not in range 1 to " +
+                   std::to_string(oracle::kMostThreads));
+  }
+  return count;
+}
+
 oracle::CheckOptions check_options(const nb::dict& given) {
   oracle::CheckOptions options;
   for (const auto& [key, value] : given) {
@@ -71,14 +81,13 @@ oracle::CheckOptions check_options(const nb::dict& given) {
     if (name == "budget") options.budget = number<double>(value, name);
     if (name == "power") options.power = number<double>(value, name);
     if (name == "probabilistic") options.probabilistic = number<bool>(value, name);
-    if (name == "threads") options.walk.threads = number<int>(value, name);
+    if (name == "threads") options.walk.threads = thread_count(value);
     if (name == "precision") read_precision(value, options);
   }
   if (options.rows && *options.rows < 1) throw BadInput("rows: must be at least 1");
   if (options.budget && !(*options.budget > 0)) throw BadInput("budget: must be positive seconds");
   if (options.power && !(*options.power > 0)) throw BadInput("power: must be positive");
   if (options.rows && options.budget) throw BadInput("budget and rows exclude each other");
-  if (options.walk.threads < 0) throw BadInput("threads: must not be negative");
   return options;
 }
 

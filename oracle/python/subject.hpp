@@ -22,6 +22,10 @@ struct Subject {
   std::string contract_text(const std::string& contract) const;
 };
 
+/// As many threads as the machine has for None, else the number given, within the program's limits.
+/// Throws BadInput.
+int thread_count(nb::handle);
+
 /// The options of check() from their names in Python. Throws BadInput.
 oracle::CheckOptions check_options(const nb::dict& options);
 

@@ -27,6 +27,7 @@ TEST_CASE("gen refuses a suite it does not know, and needs a folder") {
   const Run threads = run_ringproof("gen quick --threads 0 -o /no/such");
   CHECK(threads.code == 2);
   CHECK(contains(threads.err, "--threads: Value 0 not in range 1 to 1024 (usage"));
+  CHECK(contains(run_ringproof("gen --help").out, "quick, full, long or vectors"));
 }
 
 TEST_CASE("audit takes a rule as JSON and says which mistakes it accepts") {
@@ -39,4 +40,12 @@ TEST_CASE("audit takes a rule as JSON and says which mistakes it accepts") {
   const Run unknown = run_ringproof("audit --rule no-such-rule");
   CHECK(unknown.code == 2);
   CHECK(contains(unknown.err, "flash-attention"));
+  // The table is of no case and of no other rule, and says so instead of leaving them out.
+  for (const char* other : {"x.safetensors", "--rule flash-attention", "--shards x.safetensors"}) {
+    const Run table = run_ringproof(std::string("audit --table ") + other);
+    CHECK(table.code == 2);
+    CHECK(contains(table.err, "--table"));
+  }
+  const Run threads = run_ringproof("audit --table --threads 1025");
+  CHECK(contains(threads.err, "not in range 1 to 1024"));
 }

@@ -106,6 +106,9 @@ def test_unknown_arguments_and_missing_ones_say_what_is_wrong(case):
         ringproof.check(**case | {"contract": "fp23"})
     with pytest.raises(ValueError, match="precision"):
         ringproof.check(**case, precision="exact")
+    for threads in (0, -1, 1025, 10**9, 10**12, "many"):
+        with pytest.raises(ValueError, match=f"threads: Value {threads} not in range 1 to 1024"):
+            ringproof.check(**case, threads=threads)
     with pytest.raises(ValueError, match='"v".*missing'):
         ringproof.check(case["q"], case["k"], out=case["out"], contract="fp32")
 

@@ -78,6 +78,14 @@ def str_of(fields):
     return json.dumps(fields)
 
 
+def test_threads_are_those_of_the_program(tmp_path):
+    with pytest.raises(ValueError, match="threads: Value 1025 not in range 1 to 1024"):
+        ringproof.audit("flash-attention", threads=1025)
+    with pytest.raises(ValueError, match="threads: Value -1 not in range 1 to 1024"):
+        ringproof.gen("vectors", tmp_path / "suite", threads=-1)
+    assert not (tmp_path / "suite").exists()
+
+
 def test_generated_problems_can_be_answered_and_judged():
     names = set()
     for problem in ringproof.gen("quick"):

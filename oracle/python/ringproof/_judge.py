@@ -29,7 +29,8 @@ def check(q, k=None, v=None, *, contract=None, name=None, **arguments):
     "bnhd" swaps the two middle axes, "nhd" has no batch. Or a case file in place of q.
 
     Answers, at least one: out [B, H, Nq, Dv], lse [B, H, Nq]; with dout and dlse (shaped as out and
-    lse) the gradients dq, dk, dv, dbias, dsinks, each shaped as its input.
+    lse) the gradients dq, dk, dv, dbias, dsinks, each shaped as its input. dlse is the gradient of
+    the natural logarithm, also with lse_base=2: the base says how lse is stored.
 
     The problem: bias, mask (broadcastable to [B, H, Nq, Nk]), alibi_slopes ([H] or [B, H]),
     sinks ([H]), key_lengths ([B]), cu_seqlens_q and cu_seqlens_k ([S + 1]), positions_q and
@@ -39,7 +40,7 @@ def check(q, k=None, v=None, *, contract=None, name=None, **arguments):
     lse_base ("e" or 2), ranks, ring ({"layout": ..., "order": ...}).
 
     How hard: only, require (names of answers), rows and seed (a sample), budget (seconds), power,
-    probabilistic, precision ("fast", "tight", or binary digits), threads.
+    probabilistic, precision ("fast", "tight", or binary digits), threads (1 to 1024).
 
     Arrays are NumPy's, ml_dtypes', or anything with __dlpack__; they are read where they lie.
     The interpreter's lock is free while the judge works.

@@ -34,7 +34,7 @@ class Audit:
         return self.text
 
 
-def audit(rule, q=None, k=None, v=None, *, contract=None, sampled_rows=64, forms=2, threads=0,
+def audit(rule, q=None, k=None, v=None, *, contract=None, sampled_rows=64, forms=2, threads=None,
           seed=1, name=None, **arguments):
     """Which known mistakes would this tolerance rule accept?
 
@@ -63,8 +63,8 @@ def public_rules():
     return _core.public_rule_names()
 
 
-def gen(suite="quick", folder=None, *, seed=1, threads=0):
-    """The adversarial problems of a suite ("quick", "full", "long").
+def gen(suite="quick", folder=None, *, seed=1, threads=None):
+    """The adversarial problems of a suite ("quick", "full", "long", "vectors").
 
     for problem in gen("quick"):
         out = kernel(problem.q, problem.k, problem.v, ...)
