@@ -104,6 +104,11 @@ def test_unknown_arguments_and_missing_ones_say_what_is_wrong(case):
         ringproof.check(**case | {"contract": None})
     with pytest.raises(ValueError, match="nearest"):
         ringproof.check(**case | {"contract": "fp23"})
+    for window in ((1.5, 0), "ab", 3, (1, 2, 3)):
+        with pytest.raises(ValueError, match="window"):
+            ringproof.check(**case, window=window)
+    with pytest.raises(ValueError, match="scale"):
+        ringproof.check(**case, scale="a third")
     with pytest.raises(ValueError, match="precision"):
         ringproof.check(**case, precision="exact")
     for threads in (0, -1, 1025, 10**9, 10**12, "many"):

@@ -22,6 +22,17 @@ def test_pytorch_tensors_are_judged_where_they_lie():
     assert ringproof.check(q, k, v, **arguments).verdict == "FAIL"
 
 
+def test_pytorch_tensors_whose_sign_is_kept_aside_have_it():
+    torch = pytest.importorskip("torch")
+    q, k, v = map(torch.tensor, tensors())
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    lazy = torch.complex(torch.zeros_like(q), -q).conj().imag  # q, in a memory of -q
+    assert lazy.is_neg() and torch.equal(lazy, q)
+    assert ringproof.check(lazy, k, v, out=out, contract="fp32").verdict == "PASS"
+    with pytest.raises(ValueError, match="^k: "):
+        ringproof.check(q, torch.empty_like(k, device="meta"), v, out=out, contract="fp32")
+
+
 def test_eight_bit_tensors_of_pytorch_are_read():
     torch = pytest.importorskip("torch")
     q, k, v = map(torch.tensor, tensors())

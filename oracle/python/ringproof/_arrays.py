@@ -46,10 +46,14 @@ def _on_host(name, array):
     """The array detached and in the processor's memory; the same memory where it lies there."""
     if getattr(array, "requires_grad", False):
         array = array.detach()
+    if hasattr(array, "resolve_neg"):  # PyTorch: a sign that is kept aside is no part of the memory
+        array = array.resolve_neg()
     try:
         device = int(array.__dlpack_device__()[0])
     except (AttributeError, TypeError):
         return array
+    except ValueError as error:  # a tensor of PyTorch that has no memory
+        raise ValueError(f"{name}: {error}") from error
     if device in HOST_DEVICES:
         return array
     for method in ("cpu", "get"):  # PyTorch; CuPy

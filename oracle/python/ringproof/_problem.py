@@ -5,6 +5,7 @@ The names are those of case files (docs/formats.md), and so are the meanings.
 
 import difflib
 import json
+import operator
 import os
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,12 +98,28 @@ def _settle_terms(arguments):
     if isinstance(spec.get("causal"), (bool, numpy.bool_)):
         spec["causal"] = _causal_word(spec["causal"], arguments)
     if "scale" in spec:
-        spec["scale"] = float(spec["scale"]).hex()  # the number itself, not its decimal digits
+        spec["scale"] = _number("scale", spec["scale"]).hex()  # itself, not its decimal digits
     if "window" in spec:
-        spec["window"] = [int(side) for side in spec["window"]]
+        spec["window"] = _sides(spec["window"])
     for name in ("only", "require"):
         if isinstance(options.get(name), str):
             options[name] = options[name].split(",")
+
+
+def _number(name, given):
+    """A number, or one in hexadecimal digits as case files have it."""
+    try:
+        return float.fromhex(given) if isinstance(given, str) else float(given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {given!r} is no number") from error
+
+
+def _sides(window):
+    try:
+        left, right = (operator.index(side) for side in window)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"window: {window!r} is no pair of whole numbers (left, right)") from error
+    return [left, right]
 
 
 def _causal_word(causal, arguments):
