@@ -270,6 +270,25 @@ TEST_CASE("shards must be shards of one problem") {
   SECTION("no file at all") { CHECK_THROWS_AS(read_shards({}), BadInput); }
 }
 
+TEST_CASE("every batch of a shard has its own positions") {
+  // The second batch is dealt out the other way round.
+  TwoShards files;
+  for (std::int64_t r = 0; r < 2; ++r) {
+    CaseBuilder& shard = files.shards[static_cast<std::size_t>(r)];
+    shard = small_case(2, 2, 2, 4, 4);
+    shard.set("out", make_tensor(DType::f32, {2, 2, 4, 3}, [&](auto) { return r; }));
+    for (const char* name : {"positions_q", "positions_k"}) {
+      shard.set(name, make_tensor(DType::i64, {2, 4},
+                                  [&](auto n) { return n % 4 + (n / 4 == r ? 0 : 4); }));
+    }
+  }
+  const Case joined = files.read();
+  const Tensor& out = joined.find(AnswerKind::out)->tensor;
+  for (std::int64_t b = 0; b < 2; ++b) {
+    for (std::int64_t n = 0; n < 8; ++n) CHECK(out.at(b, 1, n, 2) == (n < 4 ? b : 1 - b));
+  }
+}
+
 TEST_CASE("factors of blocks, of rows and of whole shards become factors of rows") {
   TwoShards files;
   files.shards[0].set("k_scale",

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "oracle/contract/key_formulas.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/unit/contract/random_row.hpp"
 
@@ -103,6 +104,16 @@ TEST_CASE("what is invisible has no part in a bound") {
     CHECK(after.lse == before.lse);
     CHECK(after.functional == before.functional);
     CHECK(after.power.gain == before.power.gain);
+  }
+}
+
+TEST_CASE("scores just above and just below a multiple of ln 2 are equally near it") {
+  const double ln2 = std::log(2.0);
+  for (const int octaves : {0, 1, 7, 40}) {
+    for (const double off : {-0.3, -1e-6, 0.0, 1e-6, 0.3}) {
+      const double score = 5 - octaves * ln2 + off;
+      CHECK(std::abs(dyadic_distance(score, 5) - std::abs(off)) < 1e-12);
+    }
   }
 }
 
