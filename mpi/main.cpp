@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <climits>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -214,15 +215,28 @@ void run_case(MpiTransport& transport, const CaseInput& input, const Options& op
   fmt::print("{}", summary(input, options, contract, traffic));
 }
 
+void require_agreement(std::uint64_t digest, const std::string& complaint) {
+  const std::string other = disagreement(MPI_COMM_WORLD, digest, complaint);
+  if (!other.empty()) throw AgreedFailure(other);
+}
+
+/// What the ranks must be told alike, or they wait for each other. Paths may be spelled apart.
+std::string in_words(const Options& options) {
+  return fmt::format("{} {} {} {} {} {}", static_cast<int>(options.plan.layout),
+                     static_cast<int>(options.plan.direction), options.backward,
+                     options.trace_path.empty(), static_cast<int>(options.tile.kind),
+                     options.debug_seed != 0);
+}
+
 void run(Options& options) {
   const DebugOptions debug{.rendezvous = options.debug_seed != 0,
                            .check_buffers = options.debug_seed != 0,
                            .delay_seed = options.debug_seed};
   MpiTransport transport(MPI_COMM_WORLD, debug);
   options.plan.ranks = transport.size();
+  require_agreement(digest_of(in_words(options)), "is given other options than rank 0");
   const CaseInput input = together([&] { return read_tier_input(options); });
-  const std::string other = disagreement(MPI_COMM_WORLD, digest_of(input), options.case_path);
-  if (!other.empty()) throw AgreedFailure(other);
+  require_agreement(digest_of(input), options.case_path + ": is another case than rank 0 reads");
   options.tile.wire = wire_type(input.views.problem);
   if (arithmetic_for(input, options.pass()) == reference::Arithmetic::fp64) {
     options.tile.kind = TileKind::scalar;
@@ -232,23 +246,30 @@ void run(Options& options) {
   }
 }
 
-/// Exit status of a command line that is not to be run, or none.
+/// Exit status of command lines that are not to be run, or none. Collective.
 std::optional<int> parse(int argc, char** argv, Options& options) {
   CLI::App app{"Ring attention between processes: the MPI tier of ringproof", "ringproof-mpi"};
   reference::add_tier_options(app, options);
   add_tile_options(app, options.tile);
   app.add_option("--debug-transport", options.debug_seed,
                  "not 0: rendezvous sends, random delays, watched buffers");
+  std::optional<reference::Usage> usage;
   try {
     app.parse(argc, argv);
     if (options.case_path.empty() || options.out_path.empty()) {
       throw CLI::ValidationError("a case and -o OUT are needed");
     }
   } catch (const CLI::ParseError& error) {
-    const reference::Usage usage = reference::usage_of(app, error);
-    return rank_of_this_process() == 0 ? print(usage) : usage.status;
+    usage = reference::usage_of(app, error);
   }
-  return std::nullopt;
+  // If one rank has nothing to run, none has: the first such rank says why.
+  const int here = rank_of_this_process();
+  int first = usage ? here : INT_MAX, status = usage ? usage->status : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (first == INT_MAX) return std::nullopt;
+  MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (here == first) print(*usage);
+  return status;
 }
 
 }  // namespace

@@ -71,11 +71,17 @@ std::uint64_t digest_of(const reference::CaseInput& input) {
   return digest.value();
 }
 
-std::string disagreement(MPI_Comm communicator, std::uint64_t digest, const std::string& path) {
+std::uint64_t digest_of(std::string_view text) {
+  Digest digest;
+  digest.add(text);
+  return digest.value();
+}
+
+std::string disagreement(MPI_Comm communicator, std::uint64_t digest,
+                         const std::string& complaint) {
   std::uint64_t of_first = digest;
   MPI_Bcast(&of_first, 1, MPI_UINT64_T, 0, communicator);
-  return first_complaint(communicator,
-                         digest == of_first ? "" : path + ": is another case than rank 0 reads");
+  return first_complaint(communicator, digest == of_first ? "" : complaint);
 }
 
 }  // namespace ringproof::mpi

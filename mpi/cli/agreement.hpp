@@ -1,10 +1,12 @@
-// What ranks tell each other apart from blocks: that all is well, and that they read the same case.
+// What ranks tell each other apart from blocks: that all is well, that they read the same case and
+// were given the same options.
 // Collective calls: every rank makes them, in the same order.
 #pragma once
 
 #include <mpi.h>
 
 #include <string>
+#include <string_view>
 
 #include "reference/cli/answer_file.hpp"
 
@@ -17,7 +19,10 @@ std::string first_complaint(MPI_Comm communicator, const std::string& text);
 /// rows of what describes the problem, and a sample of the numbers that ranks read apart.
 std::uint64_t digest_of(const reference::CaseInput& input);
 
-/// Which rank reads another case than rank 0, as a complaint; empty if none does.
-std::string disagreement(MPI_Comm communicator, std::uint64_t digest, const std::string& path);
+/// A digest of a text.
+std::uint64_t digest_of(std::string_view text);
+
+/// "rank 2: COMPLAINT" of the first rank whose digest is not that of rank 0; empty if all agree.
+std::string disagreement(MPI_Comm communicator, std::uint64_t digest, const std::string& complaint);
 
 }  // namespace ringproof::mpi

@@ -79,8 +79,11 @@ bool ContractSearch::gradients() const {
 }
 
 const KnownTruth& ContractSearch::known(const Contract& contract) {
-  const BackwardMode mode = contract.backward.mode;
-  std::unique_ptr<KnownTruth>& one = known_[gradients() ? mode : BackwardMode::end_to_end];
+  std::pair<BackwardMode, LseBase> mode{BackwardMode::end_to_end, LseBase::e};
+  if (gradients() && contract.backward.mode == BackwardMode::isolated) {
+    mode = {BackwardMode::isolated, contract.lse.base};
+  }
+  std::unique_ptr<KnownTruth>& one = known_[mode];
   if (!one) one = std::make_unique<KnownTruth>(input_, contract, options_, declared_);
   return *one;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "oracle/diagnose/known_truth.hpp"
@@ -41,14 +42,15 @@ class ContractSearch {
   bool confirm(Trial&, AnswerKind, bool loosens);
   void rank_places(const Contract&);
   bool gradients() const;
-  /// The truth for contracts of this one's mode; the rows have the same numbers in both.
+  /// The truth for contracts of this one's mode; the rows have the same numbers in all.
   const KnownTruth& known(const Contract&);
 
   const Case& input_;
   CheckOptions options_;
   const Report& declared_;
-  std::vector<AnswerKind> kinds_;                                // that are judged
-  std::map<BackwardMode, std::unique_ptr<KnownTruth>> known_{};  // as far as asked for
+  std::vector<AnswerKind> kinds_;  // that are judged
+  // As far as asked for; in isolated mode the base of the given LSE counts, too.
+  std::map<std::pair<BackwardMode, LseBase>, std::unique_ptr<KnownTruth>> known_{};
   std::map<AnswerKind, Places> first_;    // where the declared contract is furthest off
   std::map<AnswerKind, Places> refused_;  // all that it refuses
   std::map<AnswerKind, Places> against_;  // what refuted contracts that stood at the first ones

@@ -74,7 +74,7 @@ Upstream upstream_of(const Case& input, const Contract& contract) {
         input.name + ": the contract " + contract.name +
         " judges gradients from the kernel's own out and lse, and one of them is absent");
   }
-  return {input.dout, input.dlse, {out->tensor, lse->tensor}};
+  return {input.dout, input.dlse, {out->tensor, lse->tensor, contract.lse.base}};
 }
 
 JudgedGradient& GradientRules::of(AnswerKind kind) {

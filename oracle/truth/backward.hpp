@@ -27,8 +27,9 @@ namespace ringproof::oracle {
 /// Isolated mode: the kernel's own outputs are exact inputs of the backward pass, so that
 /// P_ij = exp(s_ij - lse_i) and D_i = dout_i . out_i. Both absent: end to end.
 struct GivenForward {
-  Tensor out;  // [B, H, Nq, Dv]
-  Tensor lse;  // [B, H, Nq, 1], in the base the spec names
+  Tensor out;                 // [B, H, Nq, Dv]
+  Tensor lse;                 // [B, H, Nq, 1]
+  LseBase base = LseBase::e;  // of lse
   bool isolated() const { return static_cast<bool>(lse); }
 };
 

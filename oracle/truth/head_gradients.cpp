@@ -192,7 +192,7 @@ void HeadGradients::Impl::place_row(const RowTruth& row, const GradientInputs& i
     std::vector<Certified> out(inputs.out_given.size());
     for (std::size_t c = 0; c < out.size(); ++c) out[c].hi = inputs.out_given[c];
     d = certified_d(gradients.dout, out);
-    lse = natural_lse(inputs.lse_given, problem.spec.lse_base == LseBase::two);
+    lse = natural_lse(inputs.lse_given, upstream.given.base == LseBase::two);
     gradients.lse_given = lse.hi;
   } else {
     d = certified_d(gradients.dout, row.out);

@@ -59,12 +59,11 @@ struct LseAndD {
   Number lse, D;
 };
 template <class Number>
-LseAndD<Number> lse_and_d(const Problem& problem, const Upstream& upstream,
-                          const GradientInputs& inputs, std::span<const Number> dout,
-                          const SoftmaxRow<Number>& answer) {
+LseAndD<Number> lse_and_d(const Upstream& upstream, const GradientInputs& inputs,
+                          std::span<const Number> dout, const SoftmaxRow<Number>& answer) {
   if (!upstream.given.isolated()) return {answer.lse, inner_product<Number>(dout, answer.out)};
   Number lse = inputs.lse_given;
-  if (problem.spec.lse_base == LseBase::two) lse *= log(Number(2));
+  if (upstream.given.base == LseBase::two) lse *= log(Number(2));
   const std::vector<Number> out(inputs.out_given.begin(), inputs.out_given.end());
   return {lse, inner_product<Number>(dout, out)};
 }
@@ -129,8 +128,7 @@ bool compute_row(const Problem& problem, const Upstream& upstream, const std::ui
   if (row.visible == 0) forward.answer.lse = row.sink;
   forward.answer.out.resize(size(problem.value_dim), Number(0));
   exact.dout.assign(gradients.dout.begin(), gradients.dout.end());
-  const LseAndD<Number> shared =
-      lse_and_d<Number>(problem, upstream, inputs, exact.dout, forward.answer);
+  const LseAndD<Number> shared = lse_and_d<Number>(upstream, inputs, exact.dout, forward.answer);
   gradients.lse_given = upstream.given.isolated() ? nearest(shared.lse) : 0;
   for (const Number& score : forward.scores) exact.p.push_back(exp(Number(score - shared.lse)));
   StoredRows<Number> values(problem.v, problem.v_scale, b, problem.kv_head(h));

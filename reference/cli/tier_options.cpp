@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "oracle/case/error.hpp"
 #include "reference/cli/schedule.hpp"
@@ -15,6 +16,24 @@ namespace {
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   return std::filesystem::equivalent(a, b, ignored);
+}
+
+void require_own_files(const TierOptions& options, const std::string& problem) {
+  for (const auto& [path, what] : {std::pair(options.out_path, "answer"),  //
+                                   std::pair(options.trace_path, "trace")}) {
+    for (const std::string& read :
+         {options.case_path, problem, options.files.spec_file.value_or("")}) {
+      if (path.empty() || read.empty() || !same_file(path, read)) continue;
+      throw oracle::BadInput(path + ": is the input; the " + what + " needs a file of its own");
+    }
+  }
+  std::error_code ignored;
+  if (!options.trace_path.empty() &&
+      std::filesystem::weakly_canonical(options.trace_path, ignored) ==
+          std::filesystem::weakly_canonical(options.out_path, ignored)) {
+    throw oracle::BadInput(options.trace_path +
+                           ": is the answer's file; the trace needs one of its own");
+  }
 }
 
 }  // namespace
@@ -40,10 +59,7 @@ void add_tier_options(CLI::App& app, TierOptions& options) {
 
 CaseInput read_tier_input(const TierOptions& options) {
   CaseInput input = read_input(options.case_path, options.files);
-  if (same_file(options.out_path, options.case_path) ||
-      same_file(options.out_path, input.files.problem().path)) {
-    throw oracle::BadInput(options.out_path + ": is the input; the answer needs a file of its own");
-  }
+  require_own_files(options, input.files.problem().path);
   if (options.backward && !input.views.dout && !input.views.dlse) {
     throw oracle::BadInput(options.case_path +
                            ": --backward needs dout or dlse, the gradients it starts from");

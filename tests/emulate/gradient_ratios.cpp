@@ -24,7 +24,7 @@ class Comparison {
     upstream_.dout = draw.dout;
     upstream_.dlse = draw.dlse;
     if (contract_.backward.mode == oracle::BackwardMode::isolated) {
-      upstream_.given = {.out = draw.out, .lse = draw.lse};
+      upstream_.given = {.out = draw.out, .lse = draw.lse, .base = contract_.lse.base};
     }
   }
 

@@ -135,6 +135,8 @@ TEST_CASE("ringproof-mpi: bad usage and bad input end with status 2, one message
       {place.folder.file("absent") + " -o " + place.out, "absent"},
       {place.folder.file("text") + " -o " + place.out, "text"},
       {place.problem + " -o " + place.problem, "is the input"},
+      {place.problem + " -o " + place.out + " --trace " + place.problem, "the trace needs a file"},
+      {place.problem + " -o " + place.out + " --trace " + place.out, "is the answer's file"},
       {place.problem + " -o " + place.folder.file("no/such/folder"), "no/such/folder"},
       {place.problem + " -o " + place.folder.path().string(), "directory"},
   };
@@ -144,6 +146,26 @@ TEST_CASE("ringproof-mpi: bad usage and bad input end with status 2, one message
     CHECK(outcome.status == 2);
     CHECK(contains(outcome.text, word));
     CHECK(place.files() == before);
+  }
+}
+
+TEST_CASE("Ranks that are given other options than rank 0, or cannot read theirs, stop together") {
+  const Place place;
+  const std::string given = " " + place.problem + " -o " + place.out;
+  const std::pair<std::string, std::string> cases[] = {
+      {" --layout striped", "rank 2: is given other options than rank 0"},
+      {" --order up", "rank 2: is given other options than rank 0"},
+      {" --backward", "rank 2: is given other options than rank 0"},
+      {" --trace " + place.folder.file("trace"), "rank 2: is given other options than rank 0"},
+      {" --layout spiral", "\"spiral\" is none of"},
+  };
+  for (const auto& [option, word] : cases) {
+    const Outcome outcome =
+        shell(kMpirun + " -n 2 " + kProgram + given + " : -n 1 " + kProgram + given + option);
+    INFO(option << "\n" << outcome.text);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.text, word));
+    CHECK(place.files() == 1);
   }
 }
 

@@ -215,6 +215,25 @@ TEST_CASE("isolated gradients start from the kernel's own out and lse") {
   CHECK(contains(refusal([&] { judge(builder, isolated, gradients); }), "out and lse"));
 }
 
+TEST_CASE("the given lse is in the base that the contract names where the spec names none") {
+  CaseBuilder builder = random_case(DType::bf16);
+  answer(builder, DType::bf16);
+  add_upstream(builder, DType::bf16);
+  answer_gradients(builder, DType::bf16);
+  for (std::int64_t n = 0; n < 14; ++n) {
+    const double binary = value_at(builder, "lse", n) / std::log(2.0);
+    set_value(builder, "lse", n, round_nearest(DType::f32, binary));
+  }
+  const auto verdict = [&](const char* base) {
+    const std::string lse = std::string(R"("lse": {"base": ")") + base + "\"}";
+    return judge(builder,
+                 R"({"base": "bf16-flash", "backward": {"mode": "isolated"}, )" + lse + "}")
+        .verdict;
+  };
+  CHECK(verdict("2") == Verdict::pass);
+  CHECK(verdict("e") == Verdict::fail);
+}
+
 TEST_CASE("gradients are the same for every number of threads") {
   CaseBuilder builder =
       with_gradients(DType::f32, {.batches = 2, .heads = 4, .kv_heads = 2, .queries = 70});

@@ -32,7 +32,8 @@ GivenForward given_forward(const Shape& shape, std::mt19937_64& random, OwnedPro
   }
   return {
       owned.tensor(shape.q_type, {shape.batches, shape.heads, shape.queries, shape.value_dim}, out),
-      owned.tensor(DType::f32, {shape.batches, shape.heads, shape.queries, 1}, lse)};
+      owned.tensor(DType::f32, {shape.batches, shape.heads, shape.queries, 1}, lse),
+      owned.problem.spec.lse_base.value_or(LseBase::e)};
 }
 
 }  // namespace
