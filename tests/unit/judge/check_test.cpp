@@ -137,6 +137,26 @@ TEST_CASE("a gain that no element shows is refused by the functional of its row"
   CHECK(tally.worst_functional->row.i == 3);
 }
 
+TEST_CASE("outputs of another type than declared may all round the same way") {
+  // Two equal weights. The last column is no number of fp16, so that bf16 is judged; the others
+  // lie below the middle of two numbers of bf16, and one by one within the bounds.
+  constexpr std::int64_t kColumns = 32;
+  const double value = 1 + 0x1p-8 - 0x1p-10;
+  CaseBuilder builder = random_case(DType::f16, {.queries = 1, .keys = 2, .value_dim = kColumns});
+  builder.set("q", make_tensor(DType::f16, {1, 2, 1, 4}, [](std::int64_t) { return 0; }));
+  builder.set("v", make_tensor(DType::f16, {1, 1, 2, kColumns}, [&](std::int64_t n) {
+                if (n % kColumns < kColumns - 1) return value;
+                return n < kColumns ? 0x1p-24 : 0.0;
+              }));
+  answer(builder, DType::bf16);
+  REQUIRE(value_at(builder, "out", 0) == 1);
+  const Report report = judge(builder, "fp16-flash");
+  CHECK(report.verdict == Verdict::pass);
+  const AnswerReport& out = *report.find(AnswerKind::out);
+  CHECK(out.judged_type == DType::bf16);
+  CHECK(std::abs(out.tally.worst_functional->value - (kColumns - 1) * (value - 1)) <= 0x1p-40);
+}
+
 TEST_CASE("an answer is judged in the contract's output type if that holds all its values") {
   CaseBuilder builder = random_case(DType::bf16);
   answer(builder, DType::bf16);
@@ -162,6 +182,13 @@ TEST_CASE("inputs that the contract cannot load are bad input by tensor and inde
   bf16.set("v", make_tensor(DType::f32, {1, 1, 9, 3},
                             [](std::int64_t n) { return n == 7 ? 1 + 0x1p-10 : 1.0; }));
   CHECK(contains(refusal([&] { judge(bf16, "bf16-flash"); }), "v [b 0, h 0, n 2, d 1]"));
+  // fp16 has more digits than bf16, but not its range.
+  for (const double out_of_range : {0x1p20, 0x1p-30}) {
+    CaseBuilder small = random_case(DType::bf16);
+    set_value(small, "k", 5, out_of_range);
+    answer(small, DType::bf16);
+    CHECK(contains(refusal([&] { judge(small, "fp16-flash"); }), "k [b 0, h 0, n 1, d 1]"));
+  }
 }
 
 TEST_CASE("only and require select answers") {
@@ -170,8 +197,10 @@ TEST_CASE("only and require select answers") {
   set_value(builder, "lse", 0, 100);
   CheckOptions options;
   options.only = {AnswerKind::out};
-  CHECK(judge(builder, "fp32", options).verdict == Verdict::pass);
-  builder.erase("lse");
+  const Report selected = judge(builder, "fp32", options);
+  CHECK(selected.verdict == Verdict::pass);
+  builder.erase("lse");  // and what is not selected says nothing about the power
+  CHECK(selected.power.missing_mass_lse == judge(builder, "fp32").power.missing_mass_lse);
   options.only = {AnswerKind::lse};
   CHECK(judge(builder, "fp32", options).verdict == Verdict::skipped);
   options.require = {AnswerKind::lse};

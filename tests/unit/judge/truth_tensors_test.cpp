@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/exact_row.hpp"
 #include "tests/unit/judge/answered_case.hpp"
 
@@ -32,6 +33,34 @@ TEST_CASE("intervals are narrow, hold each other at more digits, and round to on
     CHECK(decode(DType::f32, bytes.data() + 4 * n) == fast.out.rounded[n]);
   }
   CHECK(digits.out.rounded.empty());
+}
+
+TEST_CASE("an interval is the narrowest one in binary64 that holds the ball") {
+  IntervalTensor tensor;
+  tensor.resize(4, false);
+  const double below = 1 - 0x1p-53, above = 1 + 0x1p-52;
+  tensor.set(0, {1, 0x1p-60, 0x1p-70}, DType::f32);
+  tensor.set(1, {1, -0x1p-60, 0x1p-70}, DType::f32);
+  tensor.set(2, {1, 0, 0x1p-60}, DType::f32);
+  tensor.set(3, {1, 0, 0}, DType::f32);
+  CHECK(tensor.lo == std::vector<double>{1, below, below, 1});
+  CHECK(tensor.hi == std::vector<double>{above, 1, above, 1});
+}
+
+TEST_CASE("a row is certified if all of its radii are finite, or if it needs none") {
+  RowTruth row;
+  CHECK(is_certified(row));  // it sees no key
+  row.visible = 1;
+  row.out = {{1, 0, 0x1p-60}, {2, 0, 0}};
+  CHECK(is_certified(row));
+  const double infinity = std::numeric_limits<double>::infinity();
+  row.out[1].radius = infinity;
+  CHECK_FALSE(is_certified(row));
+  row.out[1].radius = 0;
+  row.lse.radius = infinity;
+  CHECK_FALSE(is_certified(row));
+  row.not_applicable = "it sees NaN";
+  CHECK(is_certified(row));
 }
 
 TEST_CASE("a ball is decided if all of it rounds to one number") {
