@@ -64,13 +64,22 @@ class MpiTeam final : public Team {
   int rank_ = 0, size_ = 1, threads_ = 1;
 };
 
+/// Words that differ would let some ranks wait for others for ever.
+void require_same_words(int argc, char** argv, const MpiTeam& team) {
+  std::string words;
+  for (int n = 1; n < argc; ++n) words += argv[n] + std::string(1, '\0');
+  require_same(&team, words, "is given another command line than rank 0");
+}
+
 int run(int argc, char** argv, const MpiTeam& team) {
   CLI::App program("Judges attention outputs, with rows spread over the ranks of an MPI job.",
                    "ringproof-mpi-check");
   program.set_version_flag("--version", "ringproof " RINGPROOF_VERSION);
   const cli::Command check = cli::check_command(program, &team);
   try {
+    require_same_words(argc, argv, team);
     program.parse(argc, argv);
+    return check();
   } catch (const CLI::Success& help) {
     return team.rank() == 0 ? program.exit(help) : 0;
   } catch (const CLI::ParseError& error) {
@@ -78,9 +87,6 @@ int run(int argc, char** argv, const MpiTeam& team) {
       cli::print_error(fmt::format("{} (usage; see ringproof-mpi-check --help)", error.what()));
     }
     return kBadInput;
-  }
-  try {
-    return check();
   } catch (const BadInput& error) {  // on which all ranks agree (together)
     if (team.rank() == 0) cli::print_error(error.what());
     return kBadInput;

@@ -267,6 +267,13 @@ TEST_CASE("ringproof-mpi-check names the rank that reads another case, and says 
   CHECK(absent.status == 2);
   CHECK(absent.text.find("absent") == absent.text.rfind("absent"));
   CHECK(shell(kMpirun + " -n 2 " + kMpiCheck + " --spiral").status == 2);
+  for (const char* option : {" --spiral", " --help", " --only out", " --rows 3"}) {
+    const Outcome apart = shell(kMpirun + " -n 2 " + kMpiCheck + " " + place.out + " : -n 1 " +
+                                kMpiCheck + " " + place.out + option);
+    INFO(option << "\n" << apart.text);
+    CHECK(apart.status == 2);
+    CHECK(contains(apart.text, "rank 2: is given another command line than rank 0"));
+  }
 }
 
 TEST_CASE("A rank that is killed ends the job within ten seconds, by name, leaving nothing") {
