@@ -22,8 +22,8 @@ void add_layout_options(CLI::App& app, Layout& layout, Direction& direction);
 /// CASE, -o, --trace, --spec, --problem, --backward, --layout and --order.
 void add_tier_options(CLI::App& app, TierOptions& options);
 
-/// Reads the case. Throws oracle::BadInput also if answer or trace would overwrite it, or if gradients
-/// are wanted of a case without upstream gradients.
+/// Reads the case. Throws oracle::BadInput also if answer or trace would overwrite it, or if
+/// gradients are wanted of a case without upstream gradients.
 CaseInput read_tier_input(const TierOptions& options);
 
 /// What went round a ring.
