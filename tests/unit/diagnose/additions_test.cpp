@@ -186,6 +186,15 @@ TEST_CASE("mistakes of the gradient of a bias are named, whatever it is added up
   }
 }
 
+TEST_CASE("a mistake of a bias gradient beside one more spoilt element is refuted") {
+  const CaseBuilder right = ring_case({kBatches, kHeads, kRows, kRows});
+  CaseBuilder wrong = right;
+  store_additions(right, bias_times([](const Addend&) { return 2; }), wrong);
+  REQUIRE(contains(words_of(explain(wrong, "fp32-ring4").diagnosis), "dbias twice"));
+  set_value(wrong, "dbias", 5, 3.25);
+  CHECK_FALSE(contains(words_of(explain(wrong, "fp32-ring4").diagnosis), "dbias twice"));
+}
+
 TEST_CASE("a bias gradient stored in the wrong place is named") {
   const auto placed = [](std::function<Addend(Addend)> place) {
     Kernel kernel;

@@ -254,12 +254,14 @@ TEST_CASE("what is not finite excludes its row and the keys that the row sees, n
     OwnedProblem owned = make_problem(Family::randn, shape, 2);
     Problem& p = owned.problem;
     Upstream upstream = make_upstream(Family::randn, shape, 2, owned, true);
-    if (std::string(which) != "given lse") upstream.given = {};
+    if (!std::string(which).starts_with("given")) upstream.given = {};
     const auto spoil = [](const Tensor& t, std::int64_t n, double value) {
       encode(t.dtype, value, const_cast<std::byte*>(t.address(0, 0, n, 0)));
     };
     if (std::string(which) == "q") spoil(p.q, 4, std::nan(""));
     if (std::string(which) == "dout") spoil(upstream.dout, 4, kInfinity);
+    if (std::string(which) == "dlse") spoil(upstream.dlse, 4, kInfinity);
+    if (std::string(which) == "given out") spoil(upstream.given.out, 4, kInfinity);
     if (std::string(which) == "given lse") spoil(upstream.given.lse, 4, std::nan(""));
     // Row 4 of 20 sees keys 0 to 54 of 70.
     std::string reason;
@@ -285,6 +287,8 @@ TEST_CASE("what is not finite excludes its row and the keys that the row sees, n
     excluded_by("nothing", by_interval);
     CHECK((excluded_by("q", by_interval) == "the query is not finite" || by_interval));
     CHECK((excluded_by("dout", by_interval) == "dout is not finite" || by_interval));
+    CHECK((excluded_by("dlse", by_interval) == "dlse is not finite" || by_interval));
+    CHECK((excluded_by("given out", by_interval) == "the given out is not finite" || by_interval));
     CHECK((excluded_by("given lse", by_interval) == "the given lse is not finite" || by_interval));
   }
 }
