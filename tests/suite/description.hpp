@@ -25,7 +25,7 @@ enum Values : int {
   count_of_values,
 };
 
-/// Shapes of a bias or mask, all axes or fewer (draw.cpp).
+/// Shapes of a bias or mask (draw.cpp). The last has two axes: for laws that take no rows away.
 constexpr int kScoreShapes = 5;
 
 struct Description {

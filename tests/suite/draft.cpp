@@ -3,12 +3,14 @@
 
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 namespace ringproof::suite {
 namespace {
 
 /// Keeps entries order[n] of one axis; an axis of size 1 repeats one entry and stays.
 void choose(Table& table, std::size_t axis, const std::vector<Index>& order) {
+  if (axis >= table.shape.size()) throw std::logic_error("rows of a table of fewer axes");
   if (table.shape[axis] == 1 && table.shape.size() == 4) return;
   Index outer = 1, inner = 1;
   for (std::size_t n = 0; n < axis; ++n) outer *= table.shape[n];
