@@ -116,6 +116,9 @@ TEST_CASE("each file holds what is its own") {
     CHECK(contains(files.refused(), "tensor \"dout\": is in the problem file"));
     files.answer.erase("dout");
     CHECK(files.read().dout);
+    files.problem.set("dlse", counted({1, 2, 5}));
+    files.answer.erase("dlse");
+    CHECK(files.read().dlse);
   }
   SECTION("a contract in the problem") {
     TwoFiles files;

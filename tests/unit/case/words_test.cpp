@@ -30,6 +30,8 @@ TEST_CASE("the nearest known word is found, the first of equals") {
   CHECK(nearest("casual", known) == "causal");
   CHECK(nearest("windows", known) == "window");
   CHECK(nearest("", known) == "scale");
+  constexpr std::array<std::string_view, 2> equals{"keys", "kegs"};
+  CHECK(nearest("kets", equals) == "keys");
 }
 
 TEST_CASE("a word resembles another if more than half of the longer one is right") {

@@ -201,7 +201,9 @@ TEST_CASE("values of the wrong kind or range are refused") {
       R"({"base":"fp32","softmax":{"u":"nan"}})",
       R"({"base":"fp32","p":{"u":"0x1p0"}})",
       R"({"base":"fp32","p":{"u":"0x1.00000000000001p-8"}})",
+      R"({"base":"fp32","p":{"u":"0x1.0000000000001p-8"}})",
       R"({"base":"fp32","p":{"scale":0}})",
+      R"({"base":"fp32","p":{"scale":9007199254740993}})",
       R"({"base":"fp32","p":{"normalized":"maybe"}})",
       R"({"base":"fp32","p":{"normalized":1}})",
       R"({"base":"fp32","softmax":{"block":0}})",
@@ -292,5 +294,7 @@ TEST_CASE("partials stored in fp16 underflow as fp16 does") {
   CHECK(read_contract("fp16-ring4-lowp", Spec{}).partials.eta == 0x1p-25);
   CHECK(read_contract("fp16-ring4", Spec{}).partials.eta == 0x1p-126);
   CHECK(read_contract("bf16-ring4-lowp", Spec{}).partials.eta == 0x1p-126);
+  const char* run = R"({"base":"fp16-ring4","partials":{"run_u":"0x1p-11"}})";
+  CHECK(read_contract(run, Spec{}).partials.eta == 0x1p-25);
   CHECK(expanded("fp16-ring4-lowp")["partials"]["eta"] == "0x1p-126");  // the hash is the name's
 }
