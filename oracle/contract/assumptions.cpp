@@ -77,4 +77,15 @@ std::string failed_assumption(const RowBudget& row, const Problem& problem, cons
   return {};
 }
 
+GradientLimits gradient_limits(const Contract& c) {
+  const Contract::Backward& b = c.backward;
+  GradientLimits limits{.dp = largest_of_format(c.softmax.u, b.dp_eta),
+                        .ds = largest_of_format(b.ds_u > 0 ? b.ds_u : c.softmax.u, b.ds_eta),
+                        .sum = largest_of_format(b.ring.acc_u, b.grad_eta)};
+  for (const double u : b.dp_store) {
+    limits.dp = std::min(limits.dp, largest_of_format(u, b.dp_store_eta));
+  }
+  return limits;
+}
+
 }  // namespace ringproof::oracle

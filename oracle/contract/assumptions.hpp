@@ -14,6 +14,12 @@ namespace ringproof::oracle {
 std::string failed_assumption(const RowBudget&, const Problem&, const RowTruth&, const ColumnRange&,
                               std::int64_t columns);
 
+/// Largest dP, dS, and sum of gradients that their formats hold.
+struct GradientLimits {
+  double dp = 0, ds = 0, sum = 0;
+};
+GradientLimits gradient_limits(const Contract&);
+
 /// Omega of the format that a relative and an absolute error declare.
 double largest_of_format(double u, double eta);
 

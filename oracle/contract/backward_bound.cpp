@@ -8,6 +8,7 @@
 
 #include "oracle/contract/assumptions.hpp"
 #include "oracle/contract/backward_budget.hpp"
+#include "oracle/contract/gradient_parts.hpp"
 
 namespace ringproof::oracle {
 
@@ -21,22 +22,16 @@ constexpr double kLargest = 0x1p800;
 /// H1 of the backward pass: no product and no dS leaves its format.
 std::string failed_gradient_assumption(const Contract& c, const BackwardHead& head,
                                        const GradientBudget& budget, const BackwardScratch& s) {
-  const Contract::Backward& b = c.backward;
+  const GradientLimits limits = gradient_limits(c);
   double dp = 0, ds = 0, sum = 0;
   for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
     dp = std::max(dp, s.keys.abs_dp[k] + s.keys.product_error[k]);
     ds = std::max(ds, s.keys.query_magnitude[k]);
     sum += s.keys.query_magnitude[k];
   }
-  double largest_dp = largest_of_format(c.softmax.u, b.dp_eta);
-  for (const double u : b.dp_store) {
-    largest_dp = std::min(largest_dp, largest_of_format(u, b.dp_store_eta));
-  }
-  if (!(dp + std::fabs(budget.delta) <= largest_dp)) return "H1: dP may overflow";
-  const double largest_ds = largest_of_format(b.ds_u > 0 ? b.ds_u : c.softmax.u, b.ds_eta);
-  if (!(ds * budget.scale_or_one <= largest_ds)) return "H1: dS may overflow";
-  if (!(sum * budget.scale_or_one * head.largest_key <=
-        largest_of_format(b.ring.acc_u, b.grad_eta)))
+  if (!(dp + std::fabs(budget.delta) <= limits.dp)) return "H1: dP may overflow";
+  if (!(ds * budget.scale_or_one <= limits.ds)) return "H1: dS may overflow";
+  if (!(sum * budget.scale_or_one * head.largest_key <= limits.sum))
     return "H1: a sum of gradients may overflow";
   return {};
 }
@@ -68,24 +63,6 @@ void bound_queries(const BackwardHead& head, const Problem& problem, const RowTr
     const double dq = std::fabs(gradients.dq[c].hi) + gradients.dq[c].radius;
     bound.dq[c] = s.weighted[c] + of_delta * kbar + std::expm1(budget.common) * dq + lost;
   }
-}
-
-/// The row's addend of (33). A stored probability of the sink shares the casts of the other keys.
-double bound_sink(const Contract& c, const Problem& problem, const GradientBudget& budget,
-                  const BackwardScratch& s, const RowGradients& gradients) {
-  const auto k = static_cast<std::size_t>(s.row.keys.visible);
-  const GradientSum sum = sink_gradient_sum(c, problem);
-  const double casts =
-      may_store(c) ? hat(c.backward.ds_u) + sum_of_hats(c.backward.grad_store) : 0.0;
-  const double Y = s.used.in_ds[k] + budget.common + s.row.softmax_hat + casts + sum.budget;
-  const double p = s.exact.p[k], delta = std::fabs(budget.delta) + gradients.D_radius;
-  const double grown = Y < 1 ? p * std::expm1(Y) : std::exp(std::min(s.exact.log_p[k] + Y, 700.0));
-  const double lost = s.used.lost_ds[k] * std::exp(std::min(Y, 700.0));
-  const double rows = static_cast<double>(problem.batches * problem.queries);
-  const double underflow =
-      2 * c.backward.grad_eta + (casts > 0 ? c.backward.ds_eta : 0.0) + sum.underflow / rows;
-  return grown * delta + (p + grown + lost) * budget.delta_error + lost * delta +
-         std::exp(std::min(sum.budget + casts, 700.0)) * underflow;
 }
 
 /// p t, stored or added up where the bias is broadcast.
@@ -132,6 +109,15 @@ void inflate(RowGradientBound& bound, const RowTruth& truth) {
   close(bound.dsink);
 }
 
+void clear(RowGradientParts& parts) {
+  parts.bounded = true;  // a row that sees nothing has bounds 0
+  parts.index.clear();
+  parts.lost_ds = parts.lost_dv = parts.query_underflow = 0;
+  parts.budget = {};
+  parts.sink = {};
+  parts.ones = {};
+}
+
 void clear(RowMagnitudes& magnitudes, std::int64_t keys) {
   magnitudes.after_query = magnitudes.delta_norm = magnitudes.delta_drift = 0;
   for (auto* array : {&magnitudes.score_gradient, &magnitudes.probability, &magnitudes.weight}) {
@@ -163,6 +149,24 @@ void fill_magnitudes(const BackwardHead& head, const RowTruth& truth, const RowG
   }
 }
 
+/// What the row is made of: the outputs and probabilities in use, and its visible keys.
+void take_row(const Contract& contract, const Problem& problem, const GivenForward& given,
+              const RowTruth& truth, const RowGradients& gradients, BackwardScratch& s) {
+  const auto columns = static_cast<std::size_t>(problem.value_dim);
+  fit(s.out, problem.value_dim + kPadding);
+  for (std::size_t c = 0; c < columns; ++c) {
+    s.out[c] = given.isolated()
+                   ? given.out.at(truth.b, truth.h, truth.i, static_cast<std::int64_t>(c))
+                   : truth.out[c].hi;
+  }
+  if (isolated(contract)) {
+    s.exact.take_given(s.row.keys, truth, gradients);
+  } else {
+    s.exact.take(s.row.keys, truth);
+  }
+  s.keys.gather(s.row.keys, gradients);
+}
+
 }  // namespace
 
 BackwardHead::BackwardHead(const Problem& problem, const double* k, std::int64_t k_stride,
@@ -189,7 +193,8 @@ BackwardHead::BackwardHead(const Problem& problem, const double* k, std::int64_t
 void bound_row_backward(const Contract& contract, const Problem& problem, const GivenForward& given,
                         const BackwardHead& head, const RowTruth& truth,
                         const RowGradients& gradients, RowGradientBound& bound,
-                        GradientBoundSums* sums, RowMagnitudes* magnitudes) {
+                        GradientBoundSums* sums, RowMagnitudes* magnitudes,
+                        RowGradientParts* parts) {
   thread_local BackwardScratch scratch;
   BackwardScratch& s = scratch;
   bound.not_applicable =
@@ -198,24 +203,13 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
   bound.dbias.assign(problem.bias ? static_cast<std::size_t>(truth.keys.size()) : 0, 0.0);
   bound.dsink = 0;
   if (magnitudes != nullptr) clear(*magnitudes, truth.keys.size());
+  if (parts != nullptr) clear(*parts);
   if (!bound.not_applicable.empty() || truth.empty()) return;
 
   s.form_count = row_forms(contract, problem, truth, s.row, s.forms);
   bound.not_applicable = failed_assumption(s.row, problem, truth, head.range, problem.value_dim);
   if (!bound.not_applicable.empty()) return;
-  const auto columns = static_cast<std::size_t>(problem.value_dim);
-  fit(s.out, problem.value_dim + kPadding);
-  for (std::size_t c = 0; c < columns; ++c) {
-    s.out[c] = given.isolated()
-                   ? given.out.at(truth.b, truth.h, truth.i, static_cast<std::int64_t>(c))
-                   : truth.out[c].hi;
-  }
-  if (isolated(contract)) {
-    s.exact.take_given(s.row.keys, truth, gradients);
-  } else {
-    s.exact.take(s.row.keys, truth);
-  }
-  s.keys.gather(s.row.keys, gradients);
+  take_row(contract, problem, given, truth, gradients, s);
   GradientBudget budget;
   GradientSum query;
   product_budget(contract, problem, head, gradients, budget);
@@ -224,22 +218,32 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
   delta_budget(contract, gradients, used_probabilities(contract, head, gradients, s), budget);
   budget.common = s.used.common;
   budget.grow_common = std::exp(budget.common);
+  if (parts != nullptr) {
+    parts->index.assign(s.row.keys.index.begin(), s.row.keys.index.begin() + s.row.keys.visible);
+  }
   if (!(budget.grow_common < kLargest) || !(budget.delta_error < kLargest)) {
+    if (parts != nullptr) parts->bounded = false;
     return leave_unbounded(truth, gradients, s, bound, sums);
   }
+  const GradientShape* shape = sums != nullptr    ? &sums->shape()
+                               : parts != nullptr ? parts->shape
+                                                  : nullptr;
   KeyShares shares{};
-  if (sums != nullptr) {
-    const GradientShape& shape = sums->shape();
-    shares = {shape.relative_query() + truth.keys.first,
-              shape.relative_upstream() + truth.keys.first,
-              shape.budget_upstream() + truth.keys.first};
+  if (shape != nullptr) {
+    shares = {shape->relative_query() + truth.keys.first,
+              shape->relative_upstream() + truth.keys.first,
+              shape->budget_upstream() + truth.keys.first};
   }
-  gradient_weights(budget, s.row.keys, s.exact, s.used, sums != nullptr ? &shares : nullptr,
+  gradient_weights(budget, s.row.keys, s.exact, s.used, shape != nullptr ? &shares : nullptr,
                    s.keys);
   bound.not_applicable = failed_gradient_assumption(contract, head, budget, s);
   if (!bound.not_applicable.empty()) return;
   bound_queries(head, problem, truth, gradients, budget, query, s, bound);
-  if (truth.has_sink) bound.dsink = bound_sink(contract, problem, budget, s, gradients);
+  if (truth.has_sink) {
+    bound.dsink =
+        sink_gradient_error(sink_parts(contract, problem, budget, s),
+                            std::fabs(budget.delta) + gradients.D_radius, budget.delta_error);
+  }
   if (problem.bias) bound_bias(contract, problem, budget, s, bound);
   inflate(bound, truth);
   if (magnitudes != nullptr) fill_magnitudes(head, truth, gradients, budget, s, *magnitudes);
@@ -247,6 +251,9 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
     sums->add({truth.keys.first, s.row.keys.visible, s.row.keys.index.data(),
                s.keys.of_query.data(), s.keys.of_upstream.data(), s.keys.query_magnitude.data(),
                s.keys.upstream_magnitude.data(), gradients.q.data(), gradients.dout.data()});
+  }
+  if (parts != nullptr) {
+    hand_out_parts(contract, problem, head, truth, gradients, budget, s, *parts);
   }
 }
 

@@ -59,6 +59,8 @@ struct RowMagnitudes {
   double delta_norm = 0, delta_drift = 0;
 };
 
+struct RowGradientParts;  // gradient_parts.hpp
+
 /// Bounds of dk and dv of one KV head, as sums over the rows added so far.
 class GradientBoundSums {
  public:
@@ -105,11 +107,12 @@ class GradientBoundSums {
 
 /// Bounds of one row's gradients, joined to `sums` unless null. `given`: isolated mode (34). An
 /// empty row has bounds 0. `magnitudes` are filled unless null; zeros where nothing is bounded.
+/// `parts`: what the bounds were evaluated from, unless null.
 /// Thread-safe, if no two threads share `sums`; no allocation once a thread has seen its longest
 /// row.
 void bound_row_backward(const Contract&, const Problem&, const GivenForward& given,
                         const BackwardHead&, const RowTruth&, const RowGradients&,
                         RowGradientBound& bound, GradientBoundSums* sums,
-                        RowMagnitudes* magnitudes = nullptr);
+                        RowMagnitudes* magnitudes = nullptr, RowGradientParts* parts = nullptr);
 
 }  // namespace ringproof::oracle

@@ -101,12 +101,32 @@ double used_probabilities(const Contract& c, const BackwardHead& head,
   return error;
 }
 
+SinkParts sink_parts(const Contract& c, const Problem& problem, const GradientBudget& budget,
+                     const BackwardScratch& s) {
+  const auto k = static_cast<std::size_t>(s.row.keys.visible);
+  const GradientSum sum = sink_gradient_sum(c, problem);
+  // A stored probability of the sink shares the casts of the other keys.
+  const double casts =
+      may_store(c) ? hat(c.backward.ds_u) + sum_of_hats(c.backward.grad_store) : 0.0;
+  const double rows = static_cast<double>(problem.batches * problem.queries);
+  const double underflow =
+      2 * c.backward.grad_eta + (casts > 0 ? c.backward.ds_eta : 0.0) + sum.underflow / rows;
+  return {.p = s.exact.p[k],
+          .log_p = s.exact.log_p[k],
+          .lost = s.used.lost_ds[k],
+          .probability = s.used.in_ds[k] + budget.common,
+          .after = s.row.softmax_hat + casts + sum.budget,
+          .underflow = std::exp(std::min(sum.budget + casts, 700.0)) * underflow};
+}
+
 void delta_budget(const Contract& c, const RowGradients& row, double error, GradientBudget& out) {
   const double us = hat(c.softmax.u);
   out.delta = row.D - row.dlse;
   out.delta_radius = row.D_radius;
-  const double before = error + row.D_radius + row.dp_radius;
-  out.delta_error = before + std::expm1(us) * (std::fabs(out.delta) + before) + c.backward.D_eta;
+  out.delta_before = error + row.D_radius + row.dp_radius;
+  out.delta_growth = std::expm1(us);
+  out.delta_underflow = c.backward.D_eta;
+  out.delta_error = rounded_delta_error(out, out.delta, out.delta_before);
 }
 
 }  // namespace ringproof::oracle

@@ -4,6 +4,7 @@
 
 #include "oracle/contract/backward_bound.hpp"
 #include "oracle/contract/delta_error.hpp"
+#include "oracle/contract/gradient_parts.hpp"
 
 namespace ringproof::oracle {
 
@@ -36,6 +37,13 @@ void score_gradient_budget(const Contract&, const Problem&, const RowBudget&, Gr
 /// before its rounding, the largest over every D it allows. (27)-(28a), (34)
 double used_probabilities(const Contract&, const BackwardHead&, const RowGradients&,
                           BackwardScratch& s);
+/// The sink's budgets. (33)
+SinkParts sink_parts(const Contract&, const Problem&, const GradientBudget&,
+                     const BackwardScratch&);
+/// Everything else that RowGradientParts holds, once the row is bounded; then `s` is spent.
+void hand_out_parts(const Contract&, const Problem&, const BackwardHead&, const RowTruth&,
+                    const RowGradients&, const GradientBudget&, BackwardScratch& s,
+                    RowGradientParts&);
 /// ED: one rounding of D - dL, and the truth's own radius. (27a)
 void delta_budget(const Contract&, const RowGradients&, double error, GradientBudget&);
 

@@ -23,9 +23,11 @@ struct GradientBudget {
   double cap_difference = 0;  // expm1(hat(u_sm))
   double cap_underflow = 0;   // 2 e^{hat u_sm} eta_dp
   // t = dP - D + dL
-  double delta = 0;         // D - dL
-  double delta_error = 0;   // ED
-  double delta_radius = 0;  // of the truth
+  double delta = 0;                                                // D - dL
+  double delta_error = 0;                                          // ED
+  double delta_radius = 0;                                         // of the truth
+  double delta_before = 0, delta_growth = 0, delta_underflow = 0;  // ED before the rounding of
+                                                                   // D - dL; expm1(us), eta_D
   // dS = P t f
   double common = 0;           // Lam'
   double product = 0;          // Th
@@ -44,6 +46,11 @@ struct GradientBudget {
 /// EP: error of dP. (27a)
 inline double product_error(const GradientBudget& c, double dp, double abs_dp) {
   return c.dp_dot * abs_dp + c.dp_relative * (std::fabs(dp) + c.dp_radius) + c.dp_underflow;
+}
+
+/// ED of a D - dL whose parts err by `before`: one more rounding. (27a)
+inline double rounded_delta_error(const GradientBudget& c, double delta, double before) {
+  return before + c.delta_growth * (std::fabs(delta) + before) + c.delta_underflow;
 }
 
 /// Ef: error of 1 - y^2 for a softcapped score cap y that errs by `error`. (29)

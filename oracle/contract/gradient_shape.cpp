@@ -129,9 +129,10 @@ GradientSum sink_gradient_sum(const Contract& contract, const Problem& problem) 
   return summed(contract, terms, static_cast<double>(contract.backward.ring.count), 1);
 }
 
-GradientSum bias_gradient_sum(const Contract& contract, const Problem& problem) {
+GradientSum bias_gradient_sum(const Contract& contract, const Problem& problem,
+                              std::int64_t at_one_place) {
   const std::int64_t axes[] = {problem.batches, problem.heads, problem.queries, problem.keys};
-  std::int64_t terms = 1;
+  std::int64_t terms = at_one_place;
   for (std::size_t axis = 0; axis < 4; ++axis) {
     if (problem.bias && problem.bias.stride[axis] == 0) terms *= axes[axis];
   }

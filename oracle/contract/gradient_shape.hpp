@@ -24,8 +24,9 @@ GradientSum query_gradient_sum(const Contract&, const Problem&, const Terms& ter
 GradientSum key_gradient_sum(const Contract&, const Problem&, const Terms& terms);
 /// dsinks of one head: all its rows of all batches. (33)
 GradientSum sink_gradient_sum(const Contract&, const Problem&);
-/// dbias of one element: the rows, heads and batches over which the bias is broadcast.
-GradientSum bias_gradient_sum(const Contract&, const Problem&);
+/// dbias of one element: the rows, heads and batches over which the bias is broadcast, each of them
+/// with `at_one_place` pairs where a kernel stores several at one place.
+GradientSum bias_gradient_sum(const Contract&, const Problem&, std::int64_t at_one_place = 1);
 /// Budget of the scale product, its constant, and the stores around it. (31), (32)
 double scale_budget(const Contract&);
 /// Underflow of a gradient, or of dS, that is stored before its last rounding.

@@ -1,6 +1,7 @@
 #include "oracle/diagnose/addition_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ringproof::oracle {
 
@@ -28,9 +29,11 @@ void compare_sums(const Answer& judged, const std::optional<AdditionSums>& sums,
     const std::int64_t row = n / of[3];
     const double answer =
         judged.answer->at(row / of[2] / of[1], row / of[2] % of[1], row % of[2], n % of[3]);
-    const Expected expected{Expected::Kind::ball, {sums->value(n), 0, 0}, sums->bound(n)};
-    candidate.refuted = refutes(answer, expected, judged.rule);
+    const double bound = sums->bound(n);
+    const Expected expected{Expected::Kind::ball, {sums->value(n), 0, 0}, bound};
+    candidate.refuted = std::isfinite(bound) && refutes(answer, expected, judged.rule);
     candidate.elements += whole;
+    candidate.open += whole && !std::isfinite(bound);
   }
 }
 
@@ -43,17 +46,25 @@ AdditionSearch::AdditionSearch(const Subject& subject, const JudgedGradients& an
       worst_bias_(worst(report, AnswerKind::dbias, answers.dbias)),
       worst_sink_(worst(report, AnswerKind::dsinks, answers.dsinks)) {}
 
+BiasBudget AdditionSearch::budget(const Candidate& one) const {
+  return {subject_.contract, subject_.problem(), one.mutant.rule};
+}
+
 void AdditionSearch::start_worst(Candidate& one) const {
-  if (one.mutant.dbias && worst_bias_) one.dbias.emplace(shape(answers_.dbias), worst_bias_);
-  if (one.mutant.dsinks && worst_sink_) one.dsinks.emplace(shape(answers_.dsinks), worst_sink_);
+  if (one.mutant.dbias && worst_bias_) {
+    one.dbias.emplace(shape(answers_.dbias), budget(one), worst_bias_);
+  }
+  if (one.mutant.dsinks && worst_sink_) {
+    one.dsinks.emplace(shape(answers_.dsinks), budget(one), worst_sink_);
+  }
 }
 
 void AdditionSearch::start_whole(Candidate& one) const {
   if (one.mutant.dbias && answers_.dbias.answer != nullptr) {
-    one.dbias.emplace(shape(answers_.dbias));
+    one.dbias.emplace(shape(answers_.dbias), budget(one));
   }
   if (one.mutant.dsinks && answers_.dsinks.answer != nullptr) {
-    one.dsinks.emplace(shape(answers_.dsinks));
+    one.dsinks.emplace(shape(answers_.dsinks), budget(one));
   }
 }
 

@@ -31,7 +31,7 @@ struct JudgedGradients {
 /// A mistake while nothing refutes it.
 struct Candidate {
   GradientMutant mutant;
-  std::int64_t elements = 0;
+  std::int64_t elements = 0, open = 0;  // compared; of them those of which nothing is known
   bool refuted = false;
   std::optional<AdditionSums> dbias{}, dsinks{};  // while they are added up
 };
@@ -50,6 +50,7 @@ class AdditionSearch {
 
  private:
   void start_whole(Candidate&) const;
+  BiasBudget budget(const Candidate&) const;
 
   const Subject& subject_;
   const JudgedGradients& answers_;

@@ -124,6 +124,7 @@ void add_places(const Subject& subject, const BiasShape& shape, Mutants& mutants
       at.*axis %= shard;
       return at;
     });
+    mutants.back().rule.pairs_of_place = subject.ranks;
   };
   if (shape[3] > 1) local("key", p.keys, &PairPlace::j);
   if (shape[2] > 1) local("query", p.queries, &PairPlace::i);
@@ -188,7 +189,7 @@ void add_sinks(const Subject& subject, Mutants& mutants) {
   }
   if (subject.ranks > 1) {
     const auto ranks = static_cast<double>(subject.ranks);
-    sink(" once a rank", [=](GradientRule& rule) { rule.factor_sinks = ranks; });
+    sink(" once a rank", [=](GradientRule& rule) { rule.factor_sinks = rule.copies = ranks; });
     sink(": the mean over ranks", [=](GradientRule& rule) { rule.factor_sinks = 1 / ranks; });
   }
   add_axes(summed_axes(p, {1, p.heads, 1, p.keys}), kDsinks, mutants);

@@ -3,6 +3,7 @@
 // dbias or dsinks alone can have are in classes_addition.cpp.
 #include <cmath>
 
+#include "oracle/contract/backward_budget.hpp"
 #include "oracle/contract/ring_partition.hpp"
 #include "oracle/diagnose/gradient_table.hpp"
 
@@ -13,10 +14,11 @@ namespace {
 void add_factors(const Subject& subject, double scale, Mutants& mutants) {
   const double group = static_cast<double>(subject.problem().group());
   const auto times = [&](const char* id, const std::string& words, int wrong, double factor,
-                         const char* also = "") {
+                         const char* also = "", double copies = 1) {
     add(
         mutants, id, names(wrong) + words, wrong,
         [=](GradientRule& rule) {
+          rule.copies = copies;
           if ((wrong & kDq) != 0) rule.factor_q = factor;
           if ((wrong & kDk) != 0) rule.factor_k = factor;
           if ((wrong & kDv) != 0) rule.factor_v = factor;
@@ -41,7 +43,7 @@ void add_factors(const Subject& subject, double scale, Mutants& mutants) {
       const auto ranks = static_cast<double>(subject.ranks);
       times("MERGE-WEIGHT", ": mean over ranks in place of the sum", wrong, 1 / ranks,
             "NORM-AVERAGE");
-      times("BLOCK-TWICE", ": once a rank", wrong, ranks);
+      times("BLOCK-TWICE", ": once a rank", wrong, ranks, "", ranks);
     }
     if ((wrong & kDv) != 0) continue;
     times("SCALE", ": the scale is missing", wrong, 1 / scale);
@@ -309,6 +311,9 @@ std::vector<GradientMutant> gradient_classes(const Subject& subject) {
   add_ring(subject, mutants);
   add_tiles(subject, mutants);
   add_addition_classes(subject, mutants);
+  // Probabilities that are stored are not recomputed, in whatever base.
+  const bool stored = !may_recompute(subject.contract);
+  for (GradientMutant& mutant : mutants) mutant.estimated = stored && mutant.rule.p_exponent != 1;
   return mutants;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "oracle/diagnose/gradient_row.hpp"
+#include "oracle/diagnose/gradient_sums.hpp"
 
 namespace ringproof::oracle {
 
@@ -12,32 +12,30 @@ namespace {
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-/// A sum and the sum of the sizes of its terms.
-struct Sums {
-  std::vector<double> value, absolute;
-  explicit Sums(std::int64_t count) : value(size(count)), absolute(size(count)) {}
-};
-
-double weight(const GradientRule::Pair& counts, std::int64_t h, std::int64_t i, std::int64_t j) {
-  return counts ? counts(h, i, j) : 1.0;
-}
-
-void add_scaled(const double* row, std::int64_t columns, double factor, double absolute,
-                std::size_t first, Sums& sums) {
-  for (std::int64_t d = 0; d < columns; ++d) {
-    sums.value[first + size(d)] += factor * row[d];
-    sums.absolute[first + size(d)] += absolute * std::abs(row[d]);
+/// Adds the other gradient; each of the two may have been stored before, if there are two.
+void add_other(const GradientPairs& pairs, double times, bool two, const std::vector<double>& other,
+               const std::vector<double>& other_bound, std::vector<double>& values,
+               std::vector<double>& bounds) {
+  if (times == 0) return;
+  const auto stored = [&](double value, double bound) {
+    if (!two) return bound;
+    return bound + pairs.output_unit * (std::abs(value) + bound) + pairs.output_underflow;
+  };
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    bounds[n] =
+        (stored(values[n], bounds[n]) + std::abs(times) * stored(other[n], other_bound[n])) *
+        (1 + 0x1p-50);
+    values[n] += times * other[n];
+    bounds[n] += 0x1p-52 * std::abs(values[n]);
   }
 }
 
-/// Error bounds: the budget of each row or key times the size of the sum.
-std::vector<double> bounds(const Sums& sums, const std::vector<double>& budget,
-                           std::int64_t columns) {
-  std::vector<double> bound(sums.value.size());
-  for (std::size_t n = 0; n < bound.size(); ++n) {
-    bound[n] = (budget[n / size(columns)] + 0x1p-36) * sums.absolute[n];
+/// A factor that is known up to its spread.
+void spread(double relative, const std::vector<double>& values, std::vector<double>& bounds) {
+  if (relative == 0) return;
+  for (std::size_t n = 0; n < bounds.size(); ++n) {
+    bounds[n] += relative * (std::abs(values[n]) + bounds[n]);
   }
-  return bound;
 }
 
 /// What is stored at each key comes from another key, or from the other gradient.
@@ -58,12 +56,10 @@ void place(const GradientPairs& pairs, const GradientRule& rule, WrongGradients&
     std::swap(g.dk, g.dv);
     std::swap(g.bound_k, g.bound_v);
   }
-  const std::vector<double> dk = g.dk, bound_k = g.bound_k;
-  for (std::size_t n = 0; alike && n < dk.size(); ++n) {
-    g.dk[n] += rule.dv_in_dk * g.dv[n];
-    g.bound_k[n] += std::abs(rule.dv_in_dk) * g.bound_v[n];
-    g.dv[n] += rule.dk_in_dv * dk[n];
-    g.bound_v[n] += std::abs(rule.dk_in_dv) * bound_k[n];
+  if (alike && adds_gradients(rule)) {
+    const std::vector<double> dk = g.dk, bound_k = g.bound_k;
+    add_other(pairs, rule.dv_in_dk, rule.factor_k != 0, g.dv, g.bound_v, g.dk, g.bound_k);
+    add_other(pairs, rule.dk_in_dv, rule.factor_v != 0, dk, bound_k, g.dv, g.bound_v);
   }
   move(rule.dk_from, g.dk, pairs.head_dim);
   move(rule.dk_from, g.bound_k, pairs.head_dim);
@@ -87,49 +83,19 @@ PairWindow window_of_key(const GradientMutant& mutant, std::int64_t j) {
 WrongGradients wrong_gradients(const GradientPairs& pairs, const GradientMutant& mutant,
                                const PairWindow& window) {
   const GradientRule& rule = mutant.rule;
-  const std::int64_t N = pairs.queries, D = pairs.head_dim, Dv = pairs.value_dim;
-  Sums dq(static_cast<std::int64_t>(pairs.heads.size()) * N * D), dk(pairs.keys * D),
-      dv(pairs.keys * Dv);
-  std::vector<double> budget_q;
+  WrongSums sums(pairs, rule);
   for (std::size_t n = 0; n < pairs.heads.size(); ++n) {
-    const HeadPairs& head = pairs.heads[n];
-    budget_q.insert(budget_q.end(), head.budget_q.begin(), head.budget_q.end());
-    for (std::int64_t i = 0; i < N; ++i) {
-      const bool this_row = window.row && *window.row == std::pair(head.h, i);
+    for (std::int64_t i = 0; i < pairs.queries; ++i) {
+      const bool this_row = window.row && *window.row == std::pair(pairs.heads[n].h, i);
       if (!window.whole() && !this_row && window.keys.empty()) continue;
-      const bool some_keys = !window.whole() && !this_row;
-      const std::int64_t count =
-          some_keys ? static_cast<std::int64_t>(window.keys.size()) : pairs.keys;
-      RowOfPairs row(pairs, head, rule, i);
-      const std::size_t of_query = (n * size(N) + size(i)) * size(D);
-      for (std::int64_t at = 0; at < count; ++at) {
-        const std::int64_t j = some_keys ? window.keys[size(at)] : at;
-        if (head.p[size(i * pairs.keys + j)] == 0) continue;
-        row.pair(j);
-        const std::int64_t k_row = rule.k_row ? rule.k_row(i, j) : j;
-        const double q = pairs.scale * rule.factor_q * weight(rule.counts_q, head.h, i, j);
-        const double k = pairs.scale * rule.factor_k * weight(rule.counts_k, head.h, i, j);
-        const double v = rule.factor_v * weight(rule.counts_v, head.h, i, j);
-        if (q != 0 && k_row >= 0) {
-          add_scaled(pairs.k.data() + k_row * D, D, q * row.ds.value, std::abs(q) * row.ds.absolute,
-                     of_query, dq);
-        }
-        if (k != 0) {
-          add_scaled(head.q.data() + i * D, D, k * row.ds.value, std::abs(k) * row.ds.absolute,
-                     size(j * D), dk);
-        }
-        if (v != 0) {
-          add_scaled(row.dout.data(), Dv, v * row.p, std::abs(v) * row.p, size(j * Dv), dv);
-        }
-      }
+      sums.add_row(n, i, window.whole() || this_row ? nullptr : &window.keys);
     }
   }
-  WrongGradients result{dq.value,
-                        dk.value,
-                        dv.value,
-                        bounds(dq, budget_q, D),
-                        bounds(dk, pairs.budget_k, D),
-                        bounds(dv, pairs.budget_v, Dv)};
+  if (window.whole() || !window.keys.empty()) sums.finish(window.whole() ? nullptr : &window.keys);
+  WrongGradients result = std::move(sums.sums);
+  spread(rule.spread_q, result.dq, result.bound_q);
+  spread(rule.spread_k, result.dk, result.bound_k);
+  spread(rule.spread_v, result.dv, result.bound_v);
   place(pairs, rule, result);
   return result;
 }

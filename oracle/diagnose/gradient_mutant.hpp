@@ -27,7 +27,10 @@ struct GradientRule {
   using Pair = std::function<double(std::int64_t h, std::int64_t i, std::int64_t j)>;
   Pair counts_q, counts_k, counts_v;  // weight of the pair in each gradient; empty: 1
   double factor_q = 1, factor_k = 1, factor_v = 1;
-  bool without_D = false, without_dlse = false, without_derivative = false, without_p = false;
+  double copies = 1;  // every gradient is added up so many times, where a factor says so as well
+  /// How far the factors of a kernel may be from these, relative to them.
+  double spread_q = 0, spread_k = 0, spread_v = 0;
+  bool without_D = false, without_dlse = false, without_derivative = false;
   bool ones_for_dout = false, ones_for_dout_in_D = false;
   bool negative_D = false, negative_dlse = false;
   double p_exponent = 1;  // probabilities are raised to it: an exponential of another base
@@ -41,12 +44,14 @@ struct GradientRule {
   double factor_bias = 1, factor_sinks = 1;
   std::function<double(const PairPlace&)> counts_bias, counts_sinks;  // empty: 1
   std::function<PairPlace(const PairPlace&)> bias_place, sink_place;  // empty: its own
+  std::int64_t pairs_of_place = 1;  // that bias_place sends to one place, of a bias of full size
   bool derivative_in_bias = false, without_p_sink = false;
 };
 
 struct GradientMutant {
   std::string id, words, also;
   bool dq = false, dk = false, dv = false, dbias = false, dsinks = false;  // which are wrong
+  bool estimated = false;  // the contract says nothing of a kernel that could make it
   GradientRule rule;
 };
 
@@ -54,7 +59,9 @@ std::vector<GradientMutant> gradient_classes(const Subject&);
 /// Those that change dbias or dsinks, alone or beside others.
 void add_addition_classes(const Subject&, std::vector<GradientMutant>&);
 
-/// The gradients of a KV head under a rule, and what they may be off.
+/// The gradients of a KV head under a rule, and how far a kernel may be from them that makes this
+/// mistake and conforms to the contract otherwise: (29)-(32) of docs/contract.md with the numbers
+/// of the rule. Infinity where nothing is known.
 struct WrongGradients {
   std::vector<double> dq, dk, dv;  // [heads, Nq, D], [Nk, D], [Nk, Dv]
   std::vector<double> bound_q, bound_k, bound_v;

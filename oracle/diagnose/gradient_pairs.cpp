@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "oracle/contract/backward_bound.hpp"
+#include "oracle/contract/accumulator.hpp"
+#include "oracle/contract/output_format.hpp"
 #include "oracle/judge/gradient_judge.hpp"
 
 namespace ringproof::oracle {
@@ -13,172 +15,156 @@ namespace {
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-/// Sums of absolute values of the terms of each gradient, the measure of its budget.
-struct Sizes {
-  std::vector<double> k, v;  // [Nk, D], [Nk, Dv]
-};
+/// The truth promises nothing of smaller probabilities; they count as this one, and the difference
+/// as an error.
+constexpr double kSmallest = 0x1p-980;
 
-/// The size of p t.
-double absolute_bias(double p, const RowGradients& g, std::size_t n, double absolute_D) {
-  return p * (g.abs_dp[n] + absolute_D + std::abs(g.dlse));
+/// The smallest binary32 number that is not below x >= 0.
+float upwards(double x) {
+  const auto near = static_cast<float>(x);
+  return near < x ? std::nextafter(near, std::numeric_limits<float>::infinity()) : near;
 }
 
-class Collector {
- public:
-  Collector(const Case& input, const Contract& contract, GradientPairs& pairs)
-      : problem_(input.problem),
-        contract_(contract),
-        upstream_(upstream_of(input, contract)),
-        forward_(problem_, pairs.b, pairs.kv_head, Precision::fast),
-        backward_(problem_, upstream_, forward_),
-        head_(problem_, backward_.keys(), backward_.keys_stride(), forward_.values(),
-              forward_.values_stride()),
-        shape_(contract, problem_, pairs.b, pairs.kv_head),
-        bounds_(shape_),
-        pairs_(pairs) {
-    sizes_.k.assign(size(pairs.keys * pairs.head_dim), 0.0);
-    sizes_.v.assign(size(pairs.keys * pairs.value_dim), 0.0);
-    copy_rows(backward_.keys(), backward_.keys_stride(), pairs.head_dim, pairs.k);
-    copy_rows(forward_.values(), forward_.values_stride(), pairs.value_dim, pairs.v);
-  }
+double largest_of(const std::vector<double>& numbers) {
+  double largest = 0;
+  for (const double x : numbers) largest = std::max(largest, std::abs(x));
+  return largest;
+}
 
-  void head(HeadPairs& head) {
-    const auto cells = size(pairs_.queries * pairs_.keys);
-    head.p.assign(cells, 0.0);
-    head.factor.assign(cells, 1.0);
-    if (problem_.bias) head.budget_bias.assign(cells, 0.0);
-    for (std::int64_t i = 0; i < pairs_.queries && pairs_.not_evaluated.empty(); ++i) {
-      row(head, i);
-    }
+void copy_rows(const double* from, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+               std::vector<double>& to) {
+  to.resize(size(rows * columns));
+  for (std::int64_t j = 0; j < rows; ++j) {
+    std::copy_n(from + j * stride, columns, to.data() + j * columns);
   }
-
-  void finish() {
-    bounds_.finish();
-    pairs_.budget_k.assign(size(pairs_.keys), 0.0);
-    pairs_.budget_v.assign(size(pairs_.keys), 0.0);
-    for (std::int64_t j = 0; j < pairs_.keys; ++j) {
-      for (std::int64_t d = 0; d < pairs_.head_dim; ++d) {
-        raise(pairs_.budget_k[size(j)], bounds_.dk(j, d), sizes_.k[size(j * pairs_.head_dim + d)]);
-      }
-      for (std::int64_t c = 0; c < pairs_.value_dim; ++c) {
-        raise(pairs_.budget_v[size(j)], bounds_.dv(j, c), sizes_.v[size(j * pairs_.value_dim + c)]);
-      }
-    }
-  }
-
- private:
-  static void raise(double& budget, double bound, double absolute) {
-    if (absolute > 0) budget = std::max(budget, bound / absolute);
-  }
-
-  void copy_rows(const double* from, std::int64_t stride, std::int64_t columns,
-                 std::vector<double>& to) const {
-    to.resize(size(pairs_.keys * columns));
-    for (std::int64_t j = 0; j < pairs_.keys; ++j) {
-      std::copy_n(from + j * stride, columns, to.data() + j * columns);
-    }
-  }
-
-  void row(HeadPairs& head, std::int64_t i) {
-    const HeadTruth::RowId id{head.h, i};
-    backward_.rows({&id, 1}, &row_, &gradients_, nullptr);
-    if (gradients_.failed) {
-      interval_row_gradients(problem_, upstream_, pairs_.b, head.h, i, 128, row_, gradients_,
-                             nullptr);
-    }
-    if (gradients_.not_applicable.empty() && !gradients_.failed) {
-      bound_row_backward(contract_, problem_, upstream_.given, head_, row_, gradients_, bound_,
-                         &bounds_);
-    }
-    if (!gradients_.not_applicable.empty() || gradients_.failed || !bound_.not_applicable.empty()) {
-      pairs_.not_evaluated = "the theory says nothing about a row";
-      return;
-    }
-    const GivenForward& given = upstream_.given;
-    const std::vector<double>& p = given.isolated() ? gradients_.p : row_.p;
-    double absolute_D = 0;
-    for (std::int64_t c = 0; c < pairs_.value_dim; ++c) {
-      const double exact = row_.empty() ? 0 : row_.out[size(c)].hi;
-      const double out = given.isolated() ? given.out.at(pairs_.b, head.h, i, c) : exact;
-      head.out.push_back(out);
-      head.dout.push_back(gradients_.dout[size(c)]);
-      absolute_D += std::abs(out * gradients_.dout[size(c)]);
-    }
-    head.q.insert(head.q.end(), gradients_.q.begin(), gradients_.q.end());
-    head.dlse.push_back(gradients_.dlse);
-    head.D.push_back(gradients_.D);
-    std::vector<double> absolute_dq(size(pairs_.head_dim));
-    for (std::size_t n = 0; n < p.size(); ++n) {
-      if (p[n] == 0) continue;
-      const std::int64_t j = row_.keys.first + static_cast<std::int64_t>(n);
-      head.p[size(i * pairs_.keys + j)] = p[n];
-      if (!gradients_.factor.empty()) {
-        head.factor[size(i * pairs_.keys + j)] = gradients_.factor[n];
-      }
-      const double bias = absolute_bias(p[n], gradients_, n, absolute_D);
-      if (problem_.bias) {
-        raise(head.budget_bias[size(i * pairs_.keys + j)], bound_.dbias[n], bias);
-      }
-      const double factor = gradients_.factor.empty() ? 1 : std::abs(gradients_.factor[n]);
-      const double ds = std::abs(pairs_.scale) * factor * bias;
-      for (std::int64_t d = 0; d < pairs_.head_dim; ++d) {
-        absolute_dq[size(d)] += ds * std::abs(pairs_.k[size(j * pairs_.head_dim + d)]);
-        sizes_.k[size(j * pairs_.head_dim + d)] += ds * std::abs(gradients_.q[size(d)]);
-      }
-      for (std::int64_t c = 0; c < pairs_.value_dim; ++c) {
-        sizes_.v[size(j * pairs_.value_dim + c)] += p[n] * std::abs(gradients_.dout[size(c)]);
-      }
-    }
-    double budget = 0;
-    for (std::int64_t d = 0; d < pairs_.head_dim; ++d) {
-      raise(budget, bound_.dq[size(d)], absolute_dq[size(d)]);
-    }
-    head.budget_q.push_back(budget);
-    head.p_sink.push_back(gradients_.p_sink);
-    double sink = 0;
-    raise(sink, bound_.dsink, gradients_.p_sink * (absolute_D + std::abs(gradients_.dlse)));
-    head.budget_sink.push_back(sink);
-  }
-
-  const Problem& problem_;
-  const Contract& contract_;
-  Upstream upstream_;
-  HeadTruth forward_;
-  HeadGradients backward_;
-  BackwardHead head_;
-  GradientShape shape_;
-  GradientBoundSums bounds_;
-  GradientPairs& pairs_;
-  Sizes sizes_;
-  RowTruth row_;
-  RowGradients gradients_;
-  RowGradientBound bound_;
-};
+}
 
 }  // namespace
+
+PairCollector::PairCollector(const Problem& p, const Contract& contract, const GivenForward& given,
+                             const BackwardHead& head, std::int64_t b, std::int64_t kv_head)
+    : problem_(p),
+      contract_(contract),
+      given_(given),
+      head_(head),
+      shape_(contract, p, b, kv_head),
+      values_(p, head),
+      parts_(shape_, values_) {
+  pairs_.b = b;
+  pairs_.kv_head = kv_head;
+  pairs_.queries = p.queries;
+  pairs_.keys = p.keys;
+  pairs_.head_dim = p.head_dim;
+  pairs_.value_dim = p.value_dim;
+  pairs_.scale = p.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p.head_dim)));
+  copy_rows(head.keys, head.keys_stride, p.keys, p.head_dim, pairs_.k);
+  copy_rows(head.values, head.values_stride, p.keys, p.value_dim, pairs_.v);
+  pairs_.value_sum = values_.sum;
+  pairs_.value_abs_sum = values_.abs_sum;
+  for (std::int64_t j = 0; j < p.keys; ++j) {
+    pairs_.key.push_back({.budget_query = std::log1p(shape_.relative_query()[j]),
+                          .budget_value = shape_.budget_upstream()[j],
+                          .underflow = shape_.underflow(j)});
+  }
+  pairs_.ones.assign(size(p.value_dim), 1.0);
+  const Contract::Backward& backward = contract.backward;
+  pairs_.product_hat = hat(contract.softmax.u);
+  pairs_.addition_hat =
+      hat(backward.ring.acc_u) + hat(std::max(backward.ring.store_u, backward.group_store_u));
+  pairs_.cast_hat = hat(contract.p.u);
+  pairs_.argument_growth = std::expm1(2 * pairs_.product_hat);
+  pairs_.output_unit = output_rounding(contract.out).u;
+  pairs_.output_underflow = output_rounding(contract.out).eta;
+  pairs_.limits = gradient_limits(contract);
+  pairs_.largest_key = head.largest_key;
+  pairs_.largest_sum = shape_.largest_sum;
+  pairs_.sum_underflow = shape_.underflow_unit;
+}
+
+bool PairCollector::add(const RowTruth& row, const RowGradients& gradients) {
+  bound_row_backward(contract_, problem_, given_, head_, row, gradients, bound_, nullptr, nullptr,
+                     &parts_);
+  if (!bound_.not_applicable.empty()) return false;
+  if (row.i == 0) {
+    HeadPairs& head = pairs_.heads.emplace_back();
+    head.h = row.h;
+    head.pairs.resize(size(pairs_.queries * pairs_.keys));
+    if (problem_.spec.softcap > 0) head.derivatives.resize(head.pairs.size());
+  }
+  HeadPairs& head = pairs_.heads.back();
+  head.q.insert(head.q.end(), gradients.q.begin(), gradients.q.end());
+  head.dout.insert(head.dout.end(), gradients.dout.begin(), gradients.dout.end());
+  pairs_.largest_query = std::max(pairs_.largest_query, largest_of(gradients.q));
+  pairs_.largest_upstream = std::max(pairs_.largest_upstream, largest_of(gradients.dout));
+  head.rows.push_back({.bounded = parts_.bounded,
+                       .budget = parts_.budget,
+                       .D = gradients.D,
+                       .dlse = gradients.dlse,
+                       .lost_ds = parts_.lost_ds,
+                       .lost_dv = parts_.lost_dv,
+                       .query_underflow = parts_.query_underflow,
+                       .sink = parts_.sink,
+                       .ones = parts_.ones});
+  for (std::size_t n = 0; n < parts_.index.size(); ++n) add_pair(head, row, gradients, n);
+  return true;
+}
+
+void PairCollector::add_pair(HeadPairs& head, const RowTruth& row, const RowGradients& gradients,
+                             std::size_t visible) {
+  const auto n = size(parts_.index[visible]);
+  const std::size_t cell = size(row.i * pairs_.keys + row.keys.first) + n;
+  PairOfHead& pair = head.pairs[cell];
+  const double p = given_.isolated() ? gradients.p[n] : row.p[n];
+  const double lost = p < kSmallest ? kSmallest : 0;
+  pair.p = std::max(p, kSmallest);
+  pair.dp = gradients.dp[n];
+  pair.abs_dp = upwards(gradients.abs_dp[n]);
+  if (parts_.bounded) {
+    pair.in_ds = upwards((parts_.grown[visible] + lost) / pair.p);
+    pair.in_query = upwards((parts_.grown_query[visible] + lost) / pair.p);
+    pair.in_value = upwards((parts_.grown_value[visible] + lost) / pair.p);
+  }
+  if (gradients.factor.empty()) return;
+  head.derivatives[cell].f = gradients.factor[n];
+  if (parts_.bounded) head.derivatives[cell].error = upwards(parts_.factor_error[visible]);
+}
 
 GradientPairs gradient_pairs(const Case& input, const Contract& contract, std::int64_t b,
                              std::int64_t kv_head) {
   const Problem& p = input.problem;
-  GradientPairs pairs{
-      .b = b,
-      .kv_head = kv_head,
-      .queries = p.queries,
-      .keys = p.keys,
-      .head_dim = p.head_dim,
-      .value_dim = p.value_dim,
-      .scale = p.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p.head_dim)))};
+  GradientPairs none{.b = b, .kv_head = kv_head};
   if (p.group() * p.queries * p.keys > kMostPairs) {
-    pairs.not_evaluated = "more pairs of a query and a key than are held in memory";
-    return pairs;
+    none.not_evaluated = "more pairs of a query and a key than are held in memory";
+    return none;
   }
+  const Upstream upstream = upstream_of(input, contract);
+  const HeadTruth forward(p, b, kv_head, Precision::fast);
+  const HeadGradients backward(p, upstream, forward);
+  const BackwardHead head(p, backward.keys(), backward.keys_stride(), forward.values(),
+                          forward.values_stride());
+  PairCollector collector(p, contract, upstream.given, head, b, kv_head);
+  std::vector<HeadTruth::RowId> ids;
   for (std::int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
-    pairs.heads.push_back({.h = h});
+    for (std::int64_t i = 0; i < p.queries; ++i) ids.push_back({h, i});
   }
-  Collector collector(input, contract, pairs);
-  for (HeadPairs& head : pairs.heads) collector.head(head);
-  if (pairs.not_evaluated.empty()) collector.finish();
-  return pairs;
+  RowTruth rows[HeadTruth::kRows];
+  RowGradients gradients[HeadTruth::kRows];
+  for (std::size_t first = 0; first < ids.size(); first += HeadTruth::kRows) {
+    const std::size_t count = std::min<std::size_t>(HeadTruth::kRows, ids.size() - first);
+    backward.rows({ids.data() + first, count}, rows, gradients, nullptr);
+    for (std::size_t n = 0; n < count; ++n) {
+      const auto& [h, i] = ids[first + n];
+      if (gradients[n].failed) {
+        interval_row_gradients(p, upstream, b, h, i, 128, rows[n], gradients[n], nullptr);
+      }
+      if (!gradients[n].not_applicable.empty() || gradients[n].failed ||
+          !collector.add(rows[n], gradients[n])) {
+        none.not_evaluated = "the theory says nothing about a row";
+        return none;
+      }
+    }
+  }
+  return collector.take();
 }
 
 }  // namespace ringproof::oracle

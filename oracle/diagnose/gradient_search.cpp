@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "oracle/diagnose/addition_search.hpp"
+#include "oracle/judge/accept.hpp"
 #include "oracle/judge/row_judge.hpp"
 
 namespace ringproof::oracle {
@@ -21,17 +22,22 @@ JudgedGradientAnswer judged(const Subject& subject, const Report& report, Answer
           answer->verdict == Verdict::fail};
 }
 
+/// Nothing lies outside an infinite box.
+bool outside(double answer, double value, double bound, const OutputRule& rule) {
+  return std::isfinite(bound) &&
+         refutes(answer, {Expected::Kind::ball, {value, 0, 0}, bound}, rule);
+}
+
 /// Compares `rows` rows of one gradient; the values are those of consecutive rows.
 void compare(const JudgedGradientAnswer& judged, std::int64_t b, std::int64_t head,
              std::int64_t rows, std::int64_t columns, const double* value, const double* bound,
              Candidate& candidate) {
   if (judged.answer == nullptr) return;
   for (std::int64_t n = 0; n < rows * columns && !candidate.refuted; ++n) {
-    const Certified exact{value[n], 0, 0};
-    const Expected expected{Expected::Kind::ball, exact, bound[n]};
     const double answer = judged.answer->at(b, head, n / columns, n % columns);
-    candidate.refuted = refutes(answer, expected, judged.rule);
+    candidate.refuted = outside(answer, value[n], bound[n], judged.rule);
     ++candidate.elements;
+    candidate.open += !std::isfinite(bound[n]);
   }
 }
 
@@ -44,8 +50,8 @@ void compare_worst(const GradientPairs& pairs, const JudgedGradients& answers, c
                            std::int64_t at) {
     for (std::int64_t c = 0; c < columns && !candidate.refuted; ++c) {
       const auto n = static_cast<std::size_t>(at * columns + c);
-      const Expected expected{Expected::Kind::ball, {value[n], 0, 0}, bound[n]};
-      candidate.refuted = refutes(judged.answer->at(row.b, row.h, row.i, c), expected, judged.rule);
+      candidate.refuted =
+          outside(judged.answer->at(row.b, row.h, row.i, c), value[n], bound[n], judged.rule);
     }
   };
   for (const AnswerKind kind : {AnswerKind::dv, AnswerKind::dk, AnswerKind::dq}) {
@@ -75,28 +81,59 @@ void compare_worst(const GradientPairs& pairs, const JudgedGradients& answers, c
   }
 }
 
-/// The factor of each refused gradient by least squares over this KV head; none for a gradient of
-/// which too few elements are refused for a fitted factor to say anything.
+/// A factor by least squares, and how far that of the kernel may be from it, relative to it.
+struct FittedFactor {
+  double factor, spread;
+};
+
+/// The sums of a regression of answers y on right values x with bounds b. If y is c x for a
+/// conforming x^, |x^ - x| <= b, and a rounding r, then sum x y / sum x^2 is c up to
+/// (|c| sum |x| b + sum |x| r) / sum x^2.
+struct Regression {
+  double xx = 0, xy = 0, of_bounds = 0, of_roundings = 0, sizes = 0, count = 0;
+
+  void add(double x, double bound, double y, const OutputRule& rule) {
+    const double largest = format_of(rule.dtype).largest;
+    if (!std::isfinite(y) || !std::isfinite(bound) || std::abs(y) >= largest) return;
+    xx += x * x;
+    xy += x * y;
+    of_bounds += std::abs(x) * bound;
+    of_roundings += std::abs(x) * rounding_step(rule, 1.25 * std::abs(y));
+    sizes += std::abs(x * y);
+    ++count;
+  }
+  std::optional<FittedFactor> fit(double product_hat) const {
+    const double factor = xy / xx, loose = of_bounds / xx;
+    if (!(xx > 0) || !std::isfinite(factor) || factor == 0 || !(loose < 0.5)) return {};
+    const double evaluated = 0x1p-52 * (count + 8) * sizes / xx;
+    const double off = (std::abs(factor) * loose + of_roundings / xx + evaluated) / (1 - loose);
+    return FittedFactor{factor, off / std::abs(factor) + 2 * product_hat};
+  }
+};
+
+/// The factor of each refused gradient over this KV head; none for a gradient of which too few
+/// elements are refused for a fitted factor to say anything.
 std::optional<GradientMutant> guessed_gain(const GradientPairs& pairs,
                                            const JudgedGradients& answers, const Report& report) {
   const WrongGradients right = wrong_gradients(pairs, GradientMutant{});
   GradientMutant gain{.id = "GAIN", .words = "", .also = "", .rule = {}};
   const auto regress = [&](AnswerKind kind, const JudgedGradientAnswer& judged, std::int64_t rows,
                            std::int64_t columns, const std::vector<double>& value,
-                           const auto& head_of, bool& wrong, double& factor) {
+                           const std::vector<double>& bound, const auto& head_of, bool& wrong,
+                           double& factor, double& spread) {
     if (!judged.refused || report.find(kind)->tally.failed < kFewestForFactor) return;
-    double xx = 0, xy = 0;
+    Regression regression;
     for (std::size_t n = 0; n < value.size(); ++n) {
       const auto place = static_cast<std::int64_t>(n) / columns;
       const double answer = judged.answer->at(pairs.b, head_of(place / rows), place % rows,
                                               static_cast<std::int64_t>(n) % columns);
-      if (!std::isfinite(answer) || !std::isfinite(value[n])) continue;
-      xx += value[n] * value[n];
-      xy += value[n] * answer;
+      regression.add(value[n], bound[n], answer, judged.rule);
     }
-    if (!(xx > 0) || !std::isfinite(xy / xx)) return;
+    const std::optional<FittedFactor> fitted = regression.fit(pairs.product_hat);
+    if (!fitted) return;
     wrong = true;
-    factor = xy / xx;
+    factor = fitted->factor;
+    spread = fitted->spread;
     char text[48];
     std::snprintf(text, sizeof text, "%s times %.6g", std::string(name(kind)).c_str(), factor);
     gain.words += (gain.words.empty() ? "" : ", ") + std::string(text);
@@ -105,12 +142,13 @@ std::optional<GradientMutant> guessed_gain(const GradientPairs& pairs,
     return pairs.heads[static_cast<std::size_t>(n)].h;
   };
   const auto key_head = [&](std::int64_t) { return pairs.kv_head; };
-  regress(AnswerKind::dq, answers.dq, pairs.queries, pairs.head_dim, right.dq, query_head, gain.dq,
-          gain.rule.factor_q);
-  regress(AnswerKind::dk, answers.dk, pairs.keys, pairs.head_dim, right.dk, key_head, gain.dk,
-          gain.rule.factor_k);
-  regress(AnswerKind::dv, answers.dv, pairs.keys, pairs.value_dim, right.dv, key_head, gain.dv,
-          gain.rule.factor_v);
+  GradientRule& rule = gain.rule;
+  regress(AnswerKind::dq, answers.dq, pairs.queries, pairs.head_dim, right.dq, right.bound_q,
+          query_head, gain.dq, rule.factor_q, rule.spread_q);
+  regress(AnswerKind::dk, answers.dk, pairs.keys, pairs.head_dim, right.dk, right.bound_k, key_head,
+          gain.dk, rule.factor_k, rule.spread_k);
+  regress(AnswerKind::dv, answers.dv, pairs.keys, pairs.value_dim, right.dv, right.bound_v,
+          key_head, gain.dv, rule.factor_v, rule.spread_v);
   if (!gain.dq && !gain.dk && !gain.dv) return std::nullopt;
   return gain;
 }
@@ -204,7 +242,8 @@ void add_gradient_classes(const Subject& subject, const Report& report, Diagnosi
       ++diagnosis.refuted;
     } else {
       diagnosis.explanations.push_back({candidate.mutant.id, candidate.mutant.also,
-                                        candidate.mutant.words, "", candidate.elements, 0, true});
+                                        candidate.mutant.words, "", candidate.elements,
+                                        candidate.open, candidate.mutant.estimated});
     }
   }
 }
