@@ -27,17 +27,6 @@ void print_text(const Arguments& arguments, const std::string& text) {
   if (arguments.speaks()) fmt::print("{}", text);
 }
 
-/// True if the options leave an answer of this case to judge.
-bool has_answer(const Case& input, const CheckOptions& options) {
-  for (const Answer& answer : input.answers) {
-    if (options.only.empty()) return true;
-    for (const AnswerKind kind : options.only) {
-      if (kind == answer.kind) return true;
-    }
-  }
-  return false;
-}
-
 /// The case, which all members read; none may see another one than the first does.
 Case read_together(const Arguments& arguments, const std::vector<std::string>& files) {
   Case input;

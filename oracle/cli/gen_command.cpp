@@ -28,7 +28,7 @@ int print_score(const Arguments& arguments) {
   ScoreOptions options;
   options.seed = arguments.seed;
   options.threads = arguments.threads;
-  options.progress = progress_bar();
+  options.progress = progress_bar("cases");
   const std::vector<ContractScore> scores = mutation_score(arguments.suite, options);
   if (arguments.table) {
     fmt::print("Suite `{}`, seed {}, inputs {}.\n\n{}", arguments.suite, arguments.seed,
@@ -49,7 +49,7 @@ int run(const Arguments& arguments) {
   SuiteOptions options;
   options.seed = arguments.seed;
   options.walk.threads = arguments.threads;
-  options.walk.progress = progress_bar();
+  options.walk.progress = progress_bar("cases");
   const SuiteSummary summary = write_suite(arguments.suite, arguments.output, options);
   fmt::print("{}: {} cases of suite {}, seed {}\n", arguments.output, summary.written,
              arguments.suite, arguments.seed);

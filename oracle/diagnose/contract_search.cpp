@@ -74,13 +74,13 @@ ContractSearch::ContractSearch(const Case& input, const Contract& contract,
   }
 }
 
-bool ContractSearch::gradients() const {
+bool ContractSearch::judges_gradients() const {
   return std::any_of(kinds_.begin(), kinds_.end(), is_gradient);
 }
 
 const KnownTruth& ContractSearch::known(const Contract& contract) {
   std::pair<BackwardMode, LseBase> mode{BackwardMode::end_to_end, LseBase::e};
-  if (gradients() && contract.backward.mode == BackwardMode::isolated) {
+  if (judges_gradients() && contract.backward.mode == BackwardMode::isolated) {
     mode = {BackwardMode::isolated, contract.lse.base};
   }
   std::unique_ptr<KnownTruth>& one = known_[mode];
@@ -133,7 +133,7 @@ ContractSearch::Trial& ContractSearch::trial(const std::string& contract) {
   try {
     Contract found = read_contract(contract, spec_for(contract, input_.problem.spec));
     require_loadable(input_, found);
-    if (gradients()) upstream_of(input_, found);  // throws without the kernel's out, lse
+    if (judges_gradients()) upstream_of(input_, found);  // throws without the kernel's out, lse
     trial.contract = &read_.emplace(contract, std::move(found)).first->second;
   } catch (const BadInput&) {  // of other input types, of another number of ranks, isolated
   }

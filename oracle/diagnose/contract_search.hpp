@@ -30,6 +30,7 @@ class ContractSearch {
   /// Contracts tried.
   std::int64_t tried() const { return static_cast<std::int64_t>(contracts_.size()); }
   const std::vector<AnswerKind>& kinds() const { return kinds_; }
+  bool judges_gradients() const;
 
  private:
   struct Trial {
@@ -41,7 +42,6 @@ class ContractSearch {
   bool passes_check(const Contract&, AnswerKind) const;
   bool confirm(Trial&, AnswerKind, bool loosens);
   void rank_places(const Contract&);
-  bool gradients() const;
   /// The truth for contracts of this one's mode; the rows have the same numbers in all.
   const KnownTruth& known(const Contract&);
 

@@ -193,12 +193,6 @@ std::vector<std::string> variants(const Case& input) {
   return all;
 }
 
-bool has_gradients(const Case& input) {
-  return std::any_of(input.answers.begin(), input.answers.end(), [](const Answer& answer) {
-    return answer.kind != AnswerKind::out && answer.kind != AnswerKind::lse;
-  });
-}
-
 /// A name built on one preset that accepts everything: no variant can be left out of it. Empty if
 /// there is none.
 std::string fit_preset(const Case& input, const std::string& base, ContractSearch& search) {
@@ -212,7 +206,7 @@ std::string fit_preset(const Case& input, const std::string& base, ContractSearc
   };
   if (accepts({})) return base;
   std::vector<std::string> ends{""};
-  if (has_gradients(input)) ends = {"", "+gacc256", "+gacc64", "+gacc32"};
+  if (search.judges_gradients()) ends = {"", "+gacc256", "+gacc64", "+gacc32"};
   for (const std::string& end : ends) {
     std::vector<std::string> parts = variants(input);
     if (!end.empty()) parts.push_back(end);

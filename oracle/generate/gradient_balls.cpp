@@ -1,6 +1,7 @@
 #include "oracle/generate/gradient_balls.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "oracle/contract/backward_bound.hpp"
@@ -40,6 +41,7 @@ class HeadSolver {
       for (std::int64_t i = 0; i < problem_.queries; i += HeadTruth::kRows) solve_rows(h, i);
     }
     bounds_.finish();
+    balls_.largest_key[at(b_ * problem_.kv_heads + kv_head_)] = values_.largest_key;
     for (std::int64_t j = 0; j < problem_.keys; ++j) store_key(j);
   }
 
@@ -70,6 +72,11 @@ class HeadSolver {
       known = bound_.not_applicable.empty();
     }
     balls_.row_term[at(n)] = known ? gradients.D : 0;
+    balls_.row_term_radius[at(n)] =
+        known ? gradients.D_radius + 0x1p-52 * std::abs(gradients.D) : 0;
+    for (const double q : gradients.q) {
+      balls_.largest_query[at(n)] = std::max(balls_.largest_query[at(n)], std::abs(q));
+    }
     for (std::int64_t d = 0; d < problem_.head_dim; ++d) {
       balls_.dq[at(n * problem_.head_dim + d)] =
           known ? GradientBall{gradients.dq[at(d)], bound_.dq[at(d)]} : GradientBall{{}, kInfinity};
@@ -117,7 +124,10 @@ GradientBalls gradient_balls(const Problem& problem, const Upstream& upstream,
   balls.dq.resize(at(p.batches * p.heads * p.queries * p.head_dim));
   balls.dk.resize(at(p.batches * p.kv_heads * p.keys * p.head_dim));
   balls.dv.resize(at(p.batches * p.kv_heads * p.keys * p.value_dim));
-  balls.row_term.resize(at(p.batches * p.heads * p.queries));
+  for (auto* rows : {&balls.row_term, &balls.row_term_radius, &balls.largest_query}) {
+    rows->resize(at(p.batches * p.heads * p.queries));
+  }
+  balls.largest_key.resize(at(p.batches * p.kv_heads));
   for (std::int64_t b = 0; b < p.batches; ++b) {
     for (std::int64_t kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
       HeadSolver(problem, upstream, contract, b, kv_head, balls).solve();

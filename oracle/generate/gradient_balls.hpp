@@ -19,10 +19,13 @@ struct GradientBall {
 };
 
 struct GradientBalls {
-  std::vector<GradientBall> dq;  // [B, H, Nq, D]
-  std::vector<GradientBall> dk;  // [B, Hkv, Nk, D]
-  std::vector<GradientBall> dv;  // [B, Hkv, Nk, Dv]
-  std::vector<double> row_term;  // [B, H, Nq] D_i = dout_i . out_i, rounded
+  std::vector<GradientBall> dq;         // [B, H, Nq, D]
+  std::vector<GradientBall> dk;         // [B, Hkv, Nk, D]
+  std::vector<GradientBall> dv;         // [B, Hkv, Nk, Dv]
+  std::vector<double> row_term;         // [B, H, Nq] D_i = dout_i . out_i, rounded
+  std::vector<double> row_term_radius;  // [B, H, Nq] how far the exact D_i may be from it
+  std::vector<double> largest_query;    // [B, H, Nq] of the row's numbers
+  std::vector<double> largest_key;      // [B, Hkv] of all keys' numbers
 };
 
 GradientBalls gradient_balls(const Problem&, const Upstream&, const Contract&);

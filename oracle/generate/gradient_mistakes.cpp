@@ -99,16 +99,48 @@ class Mistakes {
 
   /// D_i = 0 is the right formula with another dlse: dP - D + dL stays dP + dL if dL grows by D.
   void row_terms() {
-    const auto change = [&](double factor) {
-      return [this, factor](ChangedUpstream& u) {
-        for (std::size_t n = 0; n < u.dlse.size(); ++n) u.dlse[n] += factor * truth_.row_term[n];
-      };
-    };
-    // The rounding of the new dlse has to stay far below what the contract allows for D itself.
-    if (contract_.softmax.u < 0x1p-40) return;
-    upstream("DELTA", "the row term of the backward pass is zero", change(1));
-    upstream("DELTA", "the row term of the backward pass has the other sign", change(2));
-    upstream("DELTA", "the row term of the backward pass is halved", change(0.5));
+    row_term("the row term of the backward pass is zero", 1);
+    row_term("the row term of the backward pass has the other sign", 2);
+    row_term("the row term of the backward pass is halved", 0.5);
+  }
+
+  /// D_i grows by `factor` times itself, as part of dlse. What the rounding of that number hides
+  /// belongs to the ball: an error x of dL_i moves dQ_i by at most |sigma x| max |k|, for sum p <= 1
+  /// and |f| <= 1, and every dK_j by |sigma x| max |q_i|.
+  void row_term(const std::string& words, double factor) {
+    if (!wants_("DELTA", words)) return;
+    ChangedUpstream changed(p_, input_.dout, input_.dlse);
+    std::vector<double> error(changed.dlse.size());  // [B, H, Nq]
+    for (std::size_t n = 0; n < error.size(); ++n) {
+      changed.dlse[n] += factor * truth_.row_term[n];
+      error[n] = factor * truth_.row_term_radius[n] + 0x1p-52 * std::abs(changed.dlse[n]);
+    }
+    GradientBalls wrong = gradient_balls(p_, changed.view(), contract_);
+    widen(error, wrong);
+    visit_("DELTA", words, {&wrong.dq, &wrong.dk, &wrong.dv});
+  }
+
+  void widen(const std::vector<double>& error, GradientBalls& balls) const {
+    const double scale =
+        std::abs(p_.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p_.head_dim)))) *
+        (1 + 0x1p-50);
+    const auto heads = static_cast<std::size_t>(p_.batches * p_.kv_heads);
+    const std::size_t rows = error.size() / heads,
+                      of_dq = rows * static_cast<std::size_t>(p_.head_dim);
+    const auto of_dk = static_cast<std::size_t>(p_.keys * p_.head_dim);
+    for (std::size_t head = 0; head < heads; ++head) {  // with its group: rows lie together
+      double of_keys = 0;
+      for (std::size_t n = head * rows; n < (head + 1) * rows; ++n) {
+        of_keys += scale * error[n] * balls.largest_query[n];
+      }
+      for (std::size_t n = head * of_dq; n < (head + 1) * of_dq; ++n) {
+        balls.dq[n].exact.radius +=
+            scale * error[n / static_cast<std::size_t>(p_.head_dim)] * balls.largest_key[head];
+      }
+      for (std::size_t n = head * of_dk; n < (head + 1) * of_dk; ++n) {
+        balls.dk[n].exact.radius += of_keys;
+      }
+    }
   }
 
   /// Rows whose share of dk and dv is lost: other heads of a group, the rows of one rank.

@@ -9,6 +9,10 @@
 namespace ringproof::oracle {
 namespace {
 
+/// Digits after which the rounding of a gradient counts as a hair: one that is exactly zero (a row
+/// with a single key) or a tie is decided by none, and each doubling costs the whole head again.
+constexpr unsigned kHairBits = 256;
+
 /// What no precision decides is within a hair of a tie: scores that a soft cap makes equal up to
 /// e^-10000 give an average of values. Then both neighbours are right answers, and one is taken.
 void round_hairs(IntervalTensor& tensor, DType type) {
@@ -22,8 +26,8 @@ void round_hairs(IntervalTensor& tensor, DType type) {
 /// The gradients of all inputs, rounded to the type of the output.
 void add_gradients(const Case& problem, const Recipe& r, DType type, const WalkOptions& options,
                    std::vector<OwnedTensor>& answers) {
-  GradientTensors gradients =
-      gradient_tensors(problem.problem, Upstream{problem.dout, problem.dlse, {}}, 0, options, type);
+  GradientTensors gradients = gradient_tensors(
+      problem.problem, Upstream{problem.dout, problem.dlse, {}}, 0, options, type, kHairBits);
   const auto add = [&](const char* name, const AxisOrder order, IntervalTensor& tensor,
                        const std::vector<std::int64_t>& shape) {
     if (tensor.rounded.empty()) return;

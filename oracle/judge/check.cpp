@@ -29,11 +29,6 @@ bool selected(const CheckOptions& options, AnswerKind kind) {
          std::find(options.only.begin(), options.only.end(), kind) != options.only.end();
 }
 
-bool has_answer(const Case& input, const CheckOptions& options) {
-  return std::any_of(input.answers.begin(), input.answers.end(),
-                     [&](const Answer& answer) { return selected(options, answer.kind); });
-}
-
 bool has_gradient(const Case& input, const CheckOptions& options) {
   return std::any_of(input.answers.begin(), input.answers.end(), [&](const Answer& answer) {
     return is_gradient(answer.kind) && selected(options, answer.kind);
@@ -329,6 +324,11 @@ const AnswerReport* Report::find(AnswerKind kind) const {
     if (answer.kind == kind) return &answer;
   }
   return nullptr;
+}
+
+bool has_answer(const Case& input, const CheckOptions& options) {
+  return std::any_of(input.answers.begin(), input.answers.end(),
+                     [&](const Answer& answer) { return selected(options, answer.kind); });
 }
 
 Report check(const Case& input, const Contract& contract, const CheckOptions& options) {

@@ -91,6 +91,9 @@ struct Report {
   const AnswerReport* find(AnswerKind) const;
 };
 
+/// True if the options leave an answer of the case to judge.
+bool has_answer(const Case&, const CheckOptions&);
+
 /// Throws BadInput for a required answer that is absent and for inputs the contract cannot load.
 /// The report is the same for every number of threads and of members of a team, and every SIMD
 /// target's verdicts agree.

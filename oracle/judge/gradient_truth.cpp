@@ -21,6 +21,7 @@ struct Settings {
   const Upstream& upstream;
   unsigned bits;
   std::optional<DType> round_to;
+  unsigned most_bits;
 
   DType type() const { return round_to.value_or(DType::f64); }
   bool settled(const std::vector<Certified>& numbers) const {
@@ -120,8 +121,9 @@ void HeadWriter::add_row(const HeadView&, RowTruth& row, RowGradients& gradients
   }
   if (gradients.failed) mark_failed(row);
   row_sums.add(row, gradients, nullptr, 0);
-  for (unsigned digits = kFirstBits; !gradients.failed && settings_.escalates() &&
-                                     !settings_.settled(gradients.dq) && digits <= kMostBits;
+  for (unsigned digits = kFirstBits;
+       !gradients.failed && settings_.escalates() && !settings_.settled(gradients.dq) &&
+       digits <= settings_.most_bits;
        digits *= 2) {
     interval_row_gradients(problem_, settings_.upstream, b_, row.h, row.i, digits, row, gradients,
                            nullptr);
@@ -150,7 +152,7 @@ void HeadWriter::finish(const HeadView&) {
     if (!write_key(j, key) && !failed) undecided.push_back(j);
   }
   for (unsigned digits = kFirstBits;
-       settings_.escalates() && !undecided.empty() && digits <= kMostBits; digits *= 2) {
+       settings_.escalates() && !undecided.empty() && digits <= settings_.most_bits; digits *= 2) {
     undecided = write_keys(undecided, digits);
   }
   sums_ = GradientSums(problem_, no_key());
@@ -179,7 +181,8 @@ void write_sums(const SummedRows& sums, std::int64_t rows, std::int64_t columns,
 }  // namespace
 
 GradientTensors gradient_tensors(const Problem& problem, const Upstream& upstream, unsigned bits,
-                                 const WalkOptions& options, const std::optional<DType>& round_to) {
+                                 const WalkOptions& options, const std::optional<DType>& round_to,
+                                 unsigned most_bits) {
   arithmetic_self_test();
   const bool rounded = round_to.has_value();
   GradientTensors tensors;
@@ -188,7 +191,7 @@ GradientTensors gradient_tensors(const Problem& problem, const Upstream& upstrea
   tensors.dq.resize(queries * problem.head_dim, rounded);
   tensors.dk.resize(keys * problem.head_dim, rounded);
   tensors.dv.resize(keys * problem.value_dim, rounded);
-  const Settings settings{problem, upstream, bits, round_to};
+  const Settings settings{problem, upstream, bits, round_to, most_bits};
   const auto heads =
       walk_gradients(problem, upstream, RowSet(problem), bits, options, [&](const HeadView& head) {
         return std::make_unique<HeadWriter>(settings, head.b, head.kv_head, tensors);

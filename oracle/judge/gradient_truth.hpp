@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/interval_tensor.hpp"
 #include "oracle/judge/row_walk.hpp"
 #include "oracle/judge/summed_rows.hpp"
@@ -19,8 +20,9 @@ struct GradientTensors {
 };
 
 /// With `round_to`, rows of dq and keys of dk and dv are raised to more digits until all of them is
-/// decided or 2048 digits are spent; sums of dbias and dsinks are written as they are.
+/// decided or `most_bits` digits are spent; sums of dbias and dsinks are written as they are.
 GradientTensors gradient_tensors(const Problem&, const Upstream&, unsigned bits, const WalkOptions&,
-                                 const std::optional<DType>& round_to = {});
+                                 const std::optional<DType>& round_to = {},
+                                 unsigned most_bits = kMostBits);
 
 }  // namespace ringproof::oracle
