@@ -51,12 +51,16 @@ const std::string kContracts[] = {
     "bf16-flash+biasstore",
     "bf16-flash+gacc32",
     R"({"base":"bf16-flash","softmax":{"rescale":"lazy","lazy_log2":8}})",
+    R"({"base":"bf16-flash","softmax":{"rescale":"lazy","lazy_log2":"0x1p-10"}})",
     R"({"base":"bf16-flash","softmax":{"alpha_from":"scaled_max"}})",
     R"({"base":"bf16-flash","softmax":{"arg":"sub_log2"},"p":{"round":"faithful"}})",
     R"({"base":"fp32","softmax":{"u":"0x1p-10","exp_rel":"0x1p-10"},)"
     R"("l":{"u":"0x1p-10"},"pv":{"u":"0x1p-10"}})",
     R"({"base":"bf16-flash","p":{"scale":3},"out":{"round":"rz","ftz":true}})",
+    R"({"base":"bf16-flash","out":{"round":"rz"}})",
     R"({"base":"bf16-flash","p":{"normalized":"any"}})",
+    R"({"base":"fp32","softmax":{"exp_zero":"approx"},)"
+    R"("l":{"acc":{"model":"any_order","u":"0x1p-4","products":"exact"}}})",
     R"({"base":"fp32","l":{"acc":{"model":"tree","u":"0x1p-24","products":"exact","leaf":4}}})",
     R"({"base":"fp32-ring3","partials":{"o_u":"0","run_u":"0","merge":["unnormalized"]}})",
 };
@@ -85,7 +89,8 @@ TEST_CASE("the bound is the document's, read literally, for every preset and var
   for (const auto& name : kContracts) {
     const Contract contract = read_contract(name, Spec{});
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
-      auto fixture = test::random_row(seed);
+      auto fixture = test::random_row(seed, {.with_mask = seed % 5 != 0});
+      if (seed % 4 == 1) fixture.put_behind(5);
       if (contract.partials.count > 1) give_ring(fixture, seed);
       CAPTURE(name, seed);
       const RowBound bound = fixture.bound(contract);
@@ -100,4 +105,21 @@ TEST_CASE("the bound is the document's, read literally, for every preset and var
       check_agrees(bound.functional, literal.functional, literal.largest_budget);
     }
   }
+}
+
+TEST_CASE("keys whose weight squared is no number still lose what (20c) says") {
+  // The heavy key has the value 0, so that nothing of its size hides what the light one loses.
+  test::RowFixture fixture(2, 16, 1);
+  fixture.row.dot = fixture.row.abs_dot = {0, -690};
+  fixture.values = {0, 1};
+  fixture.finish();
+  const Contract contract =
+      read_contract(R"({"base":"fp32-ring2","partials":{"merge":["lse_sequential"],"eta":0},)"
+                    R"("softmax":{"exp_eta":0},"pv":{"eta":0},"l":{"eta":0}})",
+                    Spec{});
+  const RowBound bound = fixture.bound(contract);
+  const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
+                                           fixture.values.data(), fixture.problem.value_dim);
+  CHECK(literal.out[0] > 0x1p-1000L);
+  check_agrees(bound.out[0], literal.out[0], literal.largest_budget);
 }

@@ -37,6 +37,21 @@ struct RowFixture {
 
   void hide(std::int64_t j) { row.score[static_cast<std::size_t>(j)] = -INFINITY; }
 
+  /// Puts `more` keys and queries before those that are there; the row does not see them.
+  void put_behind(std::int64_t more) {
+    problem.queries = problem.keys = problem.keys + more;
+    problem.key_length = {problem.keys};
+    row.keys = {more, problem.keys};
+    row.i = problem.keys - 1;
+    for (std::int64_t n = 0; n < more; ++n) {
+      for (auto* positions : {&problem.position_q, &problem.position_k}) {
+        positions->push_back(positions->back() + 1);
+      }
+      problem.document_q.push_back(0);
+      problem.document_k.push_back(0);
+    }
+  }
+
   /// Completes score (from dot or capped, bias, alibi), log_p, p, lse and out; hidden keys stay
   /// hidden.
   void finish() {
