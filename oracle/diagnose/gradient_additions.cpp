@@ -13,7 +13,6 @@ std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 }  // namespace
 
 BiasBudget::BiasBudget(const Contract& contract, const Problem& problem, const GradientRule& rule) {
-  if (!problem.bias) return;
   const GradientSum sum = bias_gradient_sum(contract, problem, rule.pairs_of_place);
   budget = sum.budget + sum_of_hats(contract.backward.grad_store);
   underflow = sum.budget > 0 ? 2 * contract.backward.grad_eta + sum.underflow : 0;

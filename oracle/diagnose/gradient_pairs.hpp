@@ -1,6 +1,6 @@
 // The backward pass of one KV head pair by pair: everything from which gradients, right or wrong,
 // and their bounds are put together. Numbers are binary64; what only enters bounds is kept in
-// binary32, rounded up. Not here: how they are put together (gradient_row.hpp, gradient_mutant.hpp).
+// binary32, rounded up. Not here: how they are put together (gradient_row.hpp, gradient_sums.hpp).
 #pragma once
 
 #include <cstdint>

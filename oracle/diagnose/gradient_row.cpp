@@ -25,7 +25,9 @@ double factor_budget(const GradientPairs& pairs, double factor) {
 
 RuleBudgets::RuleBudgets(const GradientPairs& pairs, const GradientRule& rule) {
   const double again = (rule.copies - 1) * pairs.addition_hat;
-  const auto of = [&](double factor) { return factor_budget(pairs, factor) + again; };
+  const auto of = [&](double factor) {
+    return factor == 1 ? 0 : factor_budget(pairs, factor) + again;
+  };
   query = of(rule.factor_q);
   key = of(rule.factor_k);
   value = of(rule.factor_v);

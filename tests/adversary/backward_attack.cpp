@@ -19,35 +19,6 @@ using oracle::Contract;
 constexpr int kAscents = 4;
 constexpr double kRoundingsPerOperation = 4;  // as in attack.cpp
 
-struct Bounds {
-  std::string not_applicable;
-  std::vector<double> dq, dk, dv;  // [rows, D], [Nk, D], [Nk, Dv]
-  double dsinks = 0;
-};
-
-Bounds bounds_of(const Contract& contract, const Head& head, const JudgedHead& judged) {
-  const oracle::Problem& problem = judged.owned.problem;
-  const oracle::GradientShape shape(contract, problem, 0, 0);
-  oracle::GradientBoundSums sums(shape);
-  const oracle::BackwardHead arrays(problem, head.keys.data(), head.head_dim, head.values.data(),
-                                    head.value_dim);
-  Bounds bounds;
-  oracle::RowGradientBound bound;
-  for (std::size_t row = 0; row < head.rows.size(); ++row) {
-    bound_row_backward(contract, problem, judged.given, arrays, judged.truth[row],
-                       judged.gradients[row], bound, &sums);
-    if (!bound.not_applicable.empty()) bounds.not_applicable = bound.not_applicable;
-    bounds.dq.insert(bounds.dq.end(), bound.dq.begin(), bound.dq.end());
-    bounds.dsinks += bound.dsink;
-  }
-  sums.finish();
-  for (std::int64_t j = 0; j < head.total_keys; ++j) {
-    for (std::int64_t d = 0; d < head.head_dim; ++d) bounds.dk.push_back(sums.dk(j, d));
-    for (std::int64_t c = 0; c < head.value_dim; ++c) bounds.dv.push_back(sums.dv(j, c));
-  }
-  return bounds;
-}
-
 class BackwardAttack {
  public:
   BackwardAttack(const Contract& kernel, const Head& head, const BackwardPlan& plan,
@@ -80,7 +51,7 @@ class BackwardAttack {
   }
 
   Tape& tape() { return tape_; }
-  Bounds error;  // largest errors seen
+  GradientBounds error;  // largest errors seen
 
  private:
   static void record(const std::vector<Traced>& result, const std::vector<long double>& exact,
@@ -124,11 +95,34 @@ std::string repeat_line(const ContractCase& contract, Family family, int upstrea
 
 }  // namespace
 
+GradientBounds bounds_of(const Contract& contract, const Head& head, const JudgedHead& judged) {
+  const oracle::Problem& problem = judged.owned.problem;
+  const oracle::GradientShape shape(contract, problem, 0, 0);
+  oracle::GradientBoundSums sums(shape);
+  const oracle::BackwardHead arrays(problem, head.keys.data(), head.head_dim, head.values.data(),
+                                    head.value_dim);
+  GradientBounds bounds;
+  oracle::RowGradientBound bound;
+  for (std::size_t row = 0; row < head.rows.size(); ++row) {
+    bound_row_backward(contract, problem, judged.given, arrays, judged.truth[row],
+                       judged.gradients[row], bound, &sums);
+    if (!bound.not_applicable.empty()) bounds.not_applicable = bound.not_applicable;
+    bounds.dq.insert(bounds.dq.end(), bound.dq.begin(), bound.dq.end());
+    bounds.dsinks += bound.dsink;
+  }
+  sums.finish();
+  for (std::int64_t j = 0; j < head.total_keys; ++j) {
+    for (std::int64_t d = 0; d < head.head_dim; ++d) bounds.dk.push_back(sums.dk(j, d));
+    for (std::int64_t c = 0; c < head.value_dim; ++c) bounds.dv.push_back(sums.dv(j, c));
+  }
+  return bounds;
+}
+
 BackwardResult attack_backward(const Contract& kernel, const Contract& judge, const Head& head,
                                std::mt19937_64& random) {
   using Target = BackwardAttack::Target;
   const JudgedHead judged = judged_head(head);
-  const Bounds bounds = bounds_of(judge, head, judged);
+  const GradientBounds bounds = bounds_of(judge, head, judged);
   BackwardResult result{.not_applicable = bounds.not_applicable};
   if (!result.not_applicable.empty()) return result;
   Contract twin = emulator_twin(kernel);
@@ -136,7 +130,7 @@ BackwardResult attack_backward(const Contract& kernel, const Contract& judge, co
   twin.backward.ring = kernel.backward.ring;
   twin.backward.ring.acc_u = 0x1p-53;
   twin.backward.ring.store_u = 0;
-  const Bounds noise = bounds_of(twin, head, judged);
+  const GradientBounds noise = bounds_of(twin, head, judged);
   const BackwardPlan plan = draw_backward_plan(kernel, head, random);
   BackwardAttack attack(kernel, head, plan, judged);
   attack.start();

@@ -12,6 +12,14 @@ struct BackwardResult {
   Reached dq = {}, dk = {}, dv = {}, dsinks = {};  // elements with the largest error over bound
 };
 
+/// (30)-(33) of the head; `not_applicable` if some row is.
+struct GradientBounds {
+  std::string not_applicable = {};
+  std::vector<double> dq = {}, dk = {}, dv = {};  // [rows, D], [Nk, D], [Nk, Dv]
+  double dsinks = 0;
+};
+GradientBounds bounds_of(const oracle::Contract&, const Head&, const JudgedHead&);
+
 /// `kernel` is emulated, `judged` gives the bound.
 BackwardResult attack_backward(const oracle::Contract& kernel, const oracle::Contract& judged,
                                const Head&, std::mt19937_64&);

@@ -7,6 +7,7 @@
 
 #include "tests/adversary/accumulate.hpp"
 #include "tests/adversary/exponent.hpp"
+#include "tests/adversary/mistakes.hpp"
 
 namespace ringproof::adversary {
 namespace {
@@ -21,6 +22,7 @@ class BackwardKernel {
         b_(contract.backward),
         head_(head),
         plan_(plan),
+        rule_(plan.rule != nullptr ? *plan.rule : right_),
         exponent_(tape, contract) {
     scale_ = tape.round(tape.constant(head.rows.front().scale), c_.score.scale_const_u);
   }
@@ -41,12 +43,17 @@ class BackwardKernel {
       const Sum sum = accumulate(tape_, plan_.grad, b_.grad_eta, terms, {});
       result.dsinks = result.dsinks + sum.value;
     }
+    result.dbias = std::move(dbias_);
+    if (plan_.rule != nullptr) {
+      misplace(tape_, c_, head_, rule_, plan_.stored_before, result);
+    }
     return result;
   }
 
  private:
   struct Pair {
     Traced p, p_cast, ds;
+    Traced p_of_D;  // right, whatever the mistake
   };
 
   double us() const { return c_.softmax.u; }
@@ -58,8 +65,8 @@ class BackwardKernel {
     return x;
   }
 
-  /// exp(s - L) in the form of the contract. (28)
-  Traced probability(Traced score, Traced lse) {
+  /// exp(s - L) in the form of the contract, or to another base. (28)
+  Traced probability(Traced score, Traced lse, double exponent) {
     Traced x;
     switch (c_.softmax.arg) {
       case oracle::ExpArgument::sub:
@@ -72,6 +79,7 @@ class BackwardKernel {
         x = tape_.round(score - tape_.round(tape_.round(lse, us()), us()), us());
         break;
     }
+    if (exponent != 1) x = tape_.round(exponent * x, us());
     return tape_.round(exp(x), c_.softmax.exp_rel, c_.softmax.exp_eta);
   }
   Traced cast(Traced p) {
@@ -86,10 +94,19 @@ class BackwardKernel {
     return tape_.round(tape_.constant(1) - square, us(), b_.dp_eta);
   }
 
-  Traced dp(std::size_t r, std::int64_t j) {
+  double upstream(std::size_t r, std::int64_t c, bool ones) const {
+    return ones ? 1 : head_.upstream(r, c);
+  }
+  std::int64_t query(std::size_t r) const { return static_cast<std::int64_t>(r) % head_.queries; }
+  std::int64_t head_of(std::size_t r) const { return static_cast<std::int64_t>(r) / head_.queries; }
+
+  /// dO.v of a visible key, with this row of V.
+  Traced dp(std::size_t r, std::int64_t v_row, bool ones) {
+    if (v_row < 0) return tape_.constant(0);
     std::vector<Term> terms;
     for (std::int64_t c = 0; c < head_.value_dim; ++c) {
-      Traced x = tape_.constant(head_.upstream(r, c) * head_.rows[r].value(j, c));
+      const double v = head_.values[static_cast<std::size_t>(v_row * head_.value_dim + c)];
+      Traced x = tape_.constant(upstream(r, c, ones) * v);
       x = tape_.round(tape_.round(x, c_.inputs.load_u_v), c_.inputs.load_u_do);
       terms.push_back({tape_.round(x, product_unit(plan_.dp), b_.dp_eta), c});
     }
@@ -101,14 +118,18 @@ class BackwardKernel {
   Traced delta(std::size_t r, const TracedRow& forward, const std::vector<Traced>& dp,
                const std::vector<Pair>& pairs) {
     const Row& row = head_.rows[r];
+    const double dlse = rule_.without_dlse ? 0 : (rule_.negative_dlse ? -1 : 1) * head_.dlse[r];
+    if (rule_.without_D) return tape_.round(tape_.constant(-dlse), us(), b_.D_eta);
+    const bool ones = rule_.ones_for_dout_in_D;
+    const bool others = rule_.v_row || ones != rule_.ones_for_dout;  // dP as D should have it
     std::vector<Term> terms;
     const auto add = [&](Traced x, std::int64_t place) {
       terms.push_back({tape_.round(x, product_unit(plan_.D), b_.D_eta), place});
     };
     if (plan_.D_from_products) {
       for (std::size_t j = 0; j < dp.size(); ++j) {
-        const Traced p = plan_.cast_in_ds ? pairs[j].p_cast : pairs[j].p;
-        add(p * dp[j], row.position[j]);
+        add(pairs[j].p_of_D * (others ? this->dp(r, row.position[j], ones) : dp[j]),
+            row.position[j]);
       }
     } else {
       const oracle::Format& format = oracle::format_of(c_.out.dtype);
@@ -120,11 +141,12 @@ class BackwardKernel {
         const Traced o = isolated()
                              ? tape_.constant(head_.given_out[r * forward_width() + at])
                              : tape_.round(forward.out[at], format.unit() * (nearest ? 1 : 2), eta);
-        add(tape_.round(head_.upstream(r, k) * o, c_.inputs.load_u_do), k);
+        add(tape_.round(upstream(r, k, ones) * o, c_.inputs.load_u_do), k);
       }
     }
-    const Traced sum = accumulate(tape_, plan_.D, b_.D_eta, terms, {}).value;
-    return tape_.round(sum - tape_.constant(head_.dlse[r]), us(), b_.D_eta);
+    Traced sum = accumulate(tape_, plan_.D, b_.D_eta, terms, {}).value;
+    if (rule_.negative_D) sum = -sum;
+    return tape_.round(sum - tape_.constant(dlse), us(), b_.D_eta);
   }
 
   bool isolated() const { return b_.mode == oracle::BackwardMode::isolated; }
@@ -164,42 +186,69 @@ class BackwardKernel {
     std::vector<Pair> pairs(n);
     std::vector<Traced> products(n);
     for (std::size_t j = 0; j < n; ++j) {
-      products[j] = dp(r, static_cast<std::int64_t>(j));
+      const std::int64_t key = row.position[j];
+      products[j] = dp(r, rule_.v_row ? rule_.v_row(query(r), key) : key, rule_.ones_for_dout);
       if (plan_.stored) {
         pairs[j].p = forward.p[j];
         pairs[j].p_cast = forward.p_cast[j];
       } else {
-        pairs[j].p = probability(scores.score[j], lse);
+        pairs[j].p = probability(scores.score[j], lse, 1);
+        pairs[j].p_cast = cast(pairs[j].p);
+      }
+      pairs[j].p_of_D = plan_.cast_in_ds ? pairs[j].p_cast : pairs[j].p;
+      if (rule_.p_exponent != 1) {
+        pairs[j].p = probability(scores.score[j], lse, rule_.p_exponent);
         pairs[j].p_cast = cast(pairs[j].p);
       }
     }
     const Traced D = delta(r, forward, products, pairs);
-    const std::int64_t query = static_cast<std::int64_t>(r) % head_.queries;
-    const std::int64_t place = (static_cast<std::int64_t>(r) / head_.queries << 30) + query;
+    const std::int64_t place = (head_of(r) << 30) + query(r);
+    if (plan_.rule != nullptr) {
+      dbias_.resize((r + 1) * static_cast<std::size_t>(head_.total_keys), tape_.constant(0));
+    }
     for (std::size_t j = 0; j < n; ++j) {
       const Traced t = tape_.round(products[j] - D, us(), b_.dp_eta);
-      const Traced f = row.softcap > 0 ? factor(scores.capped[j], row.softcap) : Traced{};
+      const bool capped = row.softcap > 0 && !rule_.without_derivative;
+      const Traced f = capped ? factor(scores.capped[j], row.softcap) : Traced{};
       pairs[j].ds = ds(plan_.cast_in_ds ? pairs[j].p_cast : pairs[j].p, t, f);
-      const std::int64_t key = row.position[j];
-      for (std::int64_t d = 0; d < head_.head_dim; ++d) {
-        const double q = row.query[static_cast<std::size_t>(d)];
-        dk_[key * head_.head_dim + d].push_back({product(pairs[j].ds, q, c_.inputs.load_u), place});
-      }
-      for (std::int64_t c = 0; c < head_.value_dim; ++c) {
-        dv_[key * head_.value_dim + c].push_back(
-            {product(pairs[j].p_cast, head_.upstream(r, c), c_.inputs.load_u_do), place});
-      }
+      add_pair(r, row.position[j], place, pairs[j], t, f);
     }
-    queries(row, pairs);
+    queries(r, pairs);
     if (row.sink) sink(r, place, forward, scores, lse, D);
   }
 
-  void queries(const Row& row, const std::vector<Pair>& pairs) {
+  /// The pair's terms of dk, dv and dbias.
+  void add_pair(std::size_t r, std::int64_t key, std::int64_t place, const Pair& pair, Traced t,
+                Traced f) {
+    const bool of_dk = weight_of(rule_.counts_k, head_of(r), query(r), key) != 0;
+    const bool of_dv = weight_of(rule_.counts_v, head_of(r), query(r), key) != 0;
+    for (std::int64_t d = 0; of_dk && d < head_.head_dim; ++d) {
+      const double q = head_.rows[r].query[static_cast<std::size_t>(d)];
+      dk_[key * head_.head_dim + d].push_back({product(pair.ds, q, c_.inputs.load_u), place});
+    }
+    for (std::int64_t c = 0; of_dv && c < head_.value_dim; ++c) {
+      const double upstream_c = upstream(r, c, rule_.ones_for_dout);
+      dv_[key * head_.value_dim + c].push_back(
+          {product(pair.p_cast, upstream_c, c_.inputs.load_u_do), place});
+    }
+    if (plan_.rule == nullptr) return;
+    const oracle::PairPlace of_bias{0, head_of(r), query(r), key};
+    if (rule_.counts_bias && rule_.counts_bias(of_bias) == 0) return;
+    Traced x = tape_.round((plan_.cast_in_ds ? pair.p_cast : pair.p) * t, us(), b_.dp_eta);
+    if (rule_.derivative_in_bias && f.node >= 0) x = tape_.round(x * f, us(), b_.dp_eta);
+    dbias_[r * static_cast<std::size_t>(head_.total_keys) + static_cast<std::size_t>(key)] =
+        stores(tape_.round(x, b_.ds_u, b_.ds_eta), b_.grad_store, stored_eta());
+  }
+
+  void queries(std::size_t r, const std::vector<Pair>& pairs) {
+    const Row& row = head_.rows[r];
     for (std::int64_t d = 0; d < head_.head_dim; ++d) {
       std::vector<Term> terms;
       for (std::size_t j = 0; j < pairs.size(); ++j) {
-        const double k =
-            row.keys[j * static_cast<std::size_t>(head_.head_dim) + static_cast<std::size_t>(d)];
+        const std::int64_t key = row.position[j];
+        const std::int64_t k_row = rule_.k_row ? rule_.k_row(query(r), key) : key;
+        if (k_row < 0 || weight_of(rule_.counts_q, head_of(r), query(r), key) == 0) continue;
+        const double k = head_.keys[static_cast<std::size_t>(k_row * head_.head_dim + d)];
         terms.push_back({product(pairs[j].ds, k, c_.inputs.load_u), row.position[j]});
       }
       const Traced sum = partial_sums(terms, b_.ring.count_keys, head_.total_keys);
@@ -209,8 +258,11 @@ class BackwardKernel {
 
   void sink(std::size_t r, std::int64_t place, const TracedRow& forward, const TracedScores& scores,
             Traced lse, Traced D) {
-    Traced p = plan_.stored ? forward.p_sink : probability(scores.sink, lse);
+    Traced p = plan_.stored ? forward.p_sink : probability(scores.sink, lse, rule_.p_exponent);
     if (plan_.stored && plan_.cast_in_ds) p = forward.p_sink_cast;
+    if (rule_.without_p_sink) p = tape_.constant(1);
+    const oracle::PairPlace of_sink{0, head_of(r), query(r), 0};
+    if (rule_.counts_sinks && rule_.counts_sinks(of_sink) == 0) return;
     Traced x = tape_.round(p * D, us(), b_.grad_eta);
     if (plan_.stored) {
       x = tape_.round(x, b_.ds_u, b_.ds_eta);
@@ -265,11 +317,14 @@ class BackwardKernel {
   const Contract::Backward& b_;
   const Head& head_;
   const BackwardPlan& plan_;
+  const oracle::GradientRule right_;  // no mistake
+  const oracle::GradientRule& rule_;
   Exponent exponent_;
   Traced scale_;
   std::vector<Traced> dq_;
   std::map<std::int64_t, std::vector<Term>> dk_, dv_;  // by key and column
   std::map<std::int64_t, std::vector<Term>> sinks_;    // by head
+  std::vector<Traced> dbias_;
 };
 
 const oracle::Accumulator& one_of(const oracle::Accumulator& model, std::mt19937_64& random) {
