@@ -3,6 +3,7 @@
 #include <string>
 
 #include "oracle/case/dtype.hpp"
+#include "oracle/contract/functional.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/unit/contract/long_rows.hpp"
 #include "tests/unit/contract/random_row.hpp"
@@ -176,6 +177,53 @@ TEST_CASE("a missing block that is claimed to be refused is refused by the bound
       }
       CAPTURE(seed, first, length);
       CHECK(refused);
+    }
+  }
+}
+
+TEST_CASE("on exact rows every single key is refused, or none is claimed") {
+  // Equal scores and integers: without key n the answer is the mean of the others.
+  const auto power_of = [](const std::vector<double>& values, const char* contract) {
+    test::RowFixture fixture(static_cast<std::int64_t>(values.size()), 16, 1);
+    fixture.values = values;
+    fixture.finish();
+    return fixture.bound(read_contract(contract, Spec{}), true).power;
+  };
+  CHECK(power_of({1, 5, 9, 2}, "fp32").missing_block == 1);
+  CHECK(power_of({1, 5, 9, 2}, "fp32").missing_mass_out == 0.25);
+  CHECK(power_of({2, 1, 3}, "fp32").missing_block == 0);  // the first is the mean of the others
+  CHECK(power_of({1, 5, 9, 2}, "bf16-ring2+sigmoid").missing_block == 0);
+}
+
+TEST_CASE("under merges by LSE alone budgets grow when keys are left out") {
+  test::RowFixture fixture(12, 16, 2);
+  for (std::size_t j = 0; j < 12; ++j) fixture.row.dot[j] = fixture.row.abs_dot[j] = 0.3 * (j % 5);
+  for (std::size_t n = 0; n < 24; ++n) fixture.values[n] = static_cast<double>(n % 7) - 3;
+  fixture.finish();
+  for (const char* name : {"fp32", "fp32-split2", "fp32-decode2", "fp32-ring2"}) {
+    const Contract contract = read_contract(name, Spec{});
+    RowBudget row;
+    std::vector<FormSums> forms;
+    const std::size_t count = row_forms(contract, fixture.problem, fixture.row, row, forms);
+    for (std::size_t f = 0; f < count; ++f) {
+      const Merge form = forms[f].budget.form;
+      INFO(name << ", form " << static_cast<int>(form));
+      forms[f].denominator = 0.875;
+      const LeftOut left = left_out(row, forms[f], 0.25);
+      const double growth = growth_without_keys(row, forms[f].budget, -std::log1p(-0.25));
+      const bool by_lse = form == Merge::lse_once || form == Merge::lse_sequential;
+      CHECK((growth > 0) == by_lse);
+      CHECK(growth < 0x1p-18);
+      // The document's: D - W_S, and e^(2 delta) for every budget that grows.
+      const auto close = [](double a, double b) { return std::abs(a - b) <= 0x1p-50 * b; };
+      CHECK(left.weight == 0.25);
+      CHECK(close(left.denominator, 0.875 - 0.25 - (1 - std::exp(-2 * growth))));
+      CHECK(close(left.factor, std::exp(2 * growth)));
+      const double extra = 4 * std::expm1(growth) * std::exp(growth);
+      CHECK(close(left.extra, extra * (1 + forms[f].weights.common_sum)));
+      // It is as (18) has it: |L| and ln sum p e^(CL + B) move by -ln(1 - W_S) each.
+      const double us = contract.softmax.u;
+      if (by_lse) CHECK(growth >= us * -std::log1p(-0.25) * 2);
     }
   }
 }

@@ -1,6 +1,8 @@
 // Fit: the field that decides, and the tightest name that accepts.
 #include "oracle/diagnose/fit.hpp"
 
+#include "oracle/diagnose/declared_elsewhere.hpp"
+#include "oracle/diagnose/fit_fields.hpp"
 #include "tests/unit/diagnose/planted.hpp"
 #include "tests/unit/judge/gradient_case.hpp"
 
@@ -206,4 +208,44 @@ TEST_CASE("without an answer there is nothing to fit") {
   CHECK(result.declared.verdict == Verdict::skipped);
   CHECK(result.accepting.empty());
   CHECK(result.tried == 0);
+}
+
+TEST_CASE("a contract covers what allows no more in any field, and nothing else") {
+  using nlohmann::json;
+  const auto both = [](const char* looser, const char* stricter) {
+    const json a = json::parse(looser), b = json::parse(stricter);
+    INFO(looser);
+    CHECK(covers(a, a));
+    CHECK(covers(a, b));
+    CHECK_FALSE(covers(b, a));
+  };
+  both(R"({"softmax":{"exp_rel":"0x1p-12"}})", R"({"softmax":{"exp_rel":"0x1p-20"}})");
+  both(R"({"softmax":{"exp_zero":"approx"}})", R"({"softmax":{"exp_zero":"exact"}})");
+  both(R"({"softmax":{"block":16}})", R"({"softmax":{"block":64}})");
+  both(R"({"score":{"store":["0x1p-8","0x1p-8"]}})", R"({"score":{"store":["0x1p-8"]}})");
+  both(R"({"backward":{"ring":{"count":{"rows":32,"keys":512}}}})",
+       R"({"backward":{"ring":{"count":{"rows":64,"keys":512}}}})");
+  both(R"({"out":{"ftz":true}})", R"({"out":{"ftz":false}})");
+  both(R"({"p":{"normalized":"any"}})", R"({"p":{"normalized":true}})");
+  const json one = json::parse(R"({"score":{"store":["0x1p-8"]}})");
+  CHECK(covers(one, json::parse(R"({"score":{"store":["0x1p-9","0x1p-9"]}})")));
+}
+
+TEST_CASE("rungs of a ladder loosen the declared contract") {
+  using nlohmann::json;
+  const Case input = plain_case(R"({"version": 1})", kSizes, DType::f32).assemble();
+  for (const char* name : {"fp32", "bf16-flash+exp13", "bf16-ring4"}) {
+    const json declared = json::parse(expanded_json(name));
+    for (const AnswerKind kind : {AnswerKind::out, AnswerKind::lse, AnswerKind::dk}) {
+      for (const FieldLadder& ladder : field_ladders(input, declared, kind)) {
+        if (!ladder.loosens) continue;
+        INFO(name << " " << ladder.field);
+        for (const json& rung : ladder.rungs) {
+          const json contract = merged_contract(declared, rung);
+          CHECK(contract != declared);
+          CHECK(covers(contract, declared));
+        }
+      }
+    }
+  }
 }

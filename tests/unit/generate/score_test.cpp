@@ -47,6 +47,21 @@ TEST_CASE("the small suite kills every class of which it holds a form that chang
   }
 }
 
+TEST_CASE("a table says of each fault how many of its forms are killed under each contract") {
+  ContractScore score{"fp32", 7, {}, {}};
+  auto& forms = score.classes["SCALE"];
+  forms["a"].killed = forms["a"].differs = forms["b"].differs = true;
+  forms["c"].differs = false;
+  score.also["STALE-MAX"].killed = score.also["STALE-MAX"].differs = true;
+  CHECK(score.forms("SCALE") == 2);
+  CHECK(score.killed("SCALE") == 1);
+  const std::string table = to_table({score});
+  CHECK(table.find("| cases | 7 |") != std::string::npos);
+  CHECK(table.find("| SCALE | 1 / 2 |") != std::string::npos);
+  CHECK(table.find("| STALE-MAX | killed |") != std::string::npos);
+  CHECK(table.find("* SOFTCAP-ORDER: no form of it") != std::string::npos);
+}
+
 TEST_CASE("the page of the score is of the inputs that are generated today") {
   std::ifstream file("docs/score.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};

@@ -184,6 +184,49 @@ TEST_CASE("queries that see NaN, and the keys they see, are not applicable") {
   CHECK(judge(builder, "fp32").verdict == Verdict::fail);
 }
 
+TEST_CASE("a row whose gradients may overflow leaves the keys that it sees unjudged") {
+  // Row 90 belongs to a later group of rows than the first; it sees keys 88 to 90.
+  CaseBuilder builder = random_case(DType::f32, {.queries = 100, .keys = 100});
+  builder.spec = R"({"version": 1, "causal": "top_left", "window": [2, -1]})";
+  add_upstream(builder, DType::f32);
+  answer_gradients(builder, DType::f32);
+  for (std::int64_t c = 0; c < 3; ++c) set_value(builder, "dout", 90 * 3 + c, 0x1p127);
+  const Report report = judge(builder, "fp32");
+  CHECK(report.verdict != Verdict::fail);
+  CHECK(report.find(AnswerKind::dq)->tally.not_applicable == 1);
+  CHECK(report.find(AnswerKind::dk)->tally.not_applicable == 3);
+  CHECK(report.find(AnswerKind::dv)->tally.not_applicable == 3);
+  set_value(builder, "dv", 89 * 3, 7);
+  CHECK(judge(builder, "fp32").verdict != Verdict::fail);
+  set_value(builder, "dv", 91 * 3, 7);
+  CHECK(judge(builder, "fp32").verdict == Verdict::fail);
+}
+
+TEST_CASE("the gradient of a bias belongs to the keys of its row, and to no key before them") {
+  CaseBuilder builder = random_case(DType::f32, {.queries = 9, .keys = 9});
+  builder.spec = R"({"version": 1, "causal": "top_left", "window": [2, -1]})";
+  builder.set("bias", normal(DType::f32, {1, 2, 9, 9}, 8));
+  add_upstream(builder, DType::f32);
+  answer_gradients(builder, DType::f32);
+  CHECK(judge(builder, "fp32").verdict == Verdict::pass);
+  set_value(builder, "dbias", 6 * 9 + 1, 0x1p-20);  // query 6 does not see key 1
+  CHECK(judge(builder, "fp32").verdict == Verdict::fail);
+}
+
+TEST_CASE("gradients of keys that a row of NaN sees are written as no numbers") {
+  CaseBuilder builder = random_case(DType::f32, {.queries = 9});
+  builder.spec = R"({"version": 1, "causal": "top_left", "window": [2, -1]})";
+  set_value(builder, "k", 4 * 4, kNaN);  // seen by queries 4, 5, 6, which see keys 2 to 6
+  add_upstream(builder, DType::f32);
+  const Case input = builder.assemble();
+  const GradientTensors truth =
+      gradient_tensors(input.problem, Upstream{input.dout, input.dlse, {}}, 0, {});
+  for (std::size_t key = 0; key < 9; ++key) {
+    CHECK(std::isnan(truth.dk.lo[4 * key]) == (key >= 2 && key <= 6));
+    CHECK(std::isnan(truth.dv.hi[3 * key]) == (key >= 2 && key <= 6));
+  }
+}
+
 TEST_CASE("upstream gradients may be of the LSE alone") {
   CaseBuilder builder = random_case(DType::f32);
   add_upstream(builder, DType::f32);

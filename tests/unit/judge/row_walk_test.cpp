@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "oracle/judge/random_draw.hpp"
 #include "tests/unit/case/case_builder.hpp"
 
 using namespace ringproof::oracle;
@@ -45,6 +46,19 @@ TEST_CASE("a sample holds different rows, depends on the seed alone and is fair"
   }
   REQUIRE(drawn.size() == 100);  // 200 draws each are expected, 13.4 is one standard deviation
   for (const auto& [number, count] : drawn) CHECK(std::abs(count - 200) < 80);
+}
+
+TEST_CASE("draws are the published SplitMix64, and uniform below any bound") {
+  std::uint64_t state = 0;
+  CHECK(next_random(state) == 0xe220a8397b1dcdafULL);
+  CHECK(next_random(state) == 0x6e789e6aa1b965f4ULL);
+  // Of three quarters of all numbers a third lies in the first quarter; a remainder alone would put
+  // half of them there.
+  constexpr std::uint64_t kQuarter = 1ULL << 62;
+  int low = 0;
+  for (int n = 0; n < 3000; ++n) low += uniform_below(3 * kQuarter, state) < kQuarter;
+  CHECK(low > 900);
+  CHECK(low < 1100);
 }
 
 TEST_CASE("every row is visited once by any number of threads") {

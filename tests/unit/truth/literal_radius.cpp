@@ -27,8 +27,7 @@ int lowest_bit(double x) {
   return exponent - 53 + std::countr_zero(static_cast<std::uint64_t>(std::ldexp(fraction, 53)));
 }
 
-/// C of Lemma 5.
-double grid(double magnitude) {
+double grid(double magnitude) {  // Lemma 5
   return std::max(magnitude > 0 ? std::ldexp(4.0, std::ilogb(magnitude)) : 0, 0x1p-900);
 }
 
@@ -42,7 +41,6 @@ double sum_of_products(double terms, double magnitude, double sum, bool tight, b
 
 int digits(const Tensor& tensor) { return format_of(tensor.dtype).digits; }
 
-/// A number with the bound of its error.
 struct Number {
   double value = 0, error = 0;
 };
@@ -87,7 +85,6 @@ struct Column {
   }
 };
 
-/// Everything of one row on the way to its radii.
 class Literal {
  public:
   Literal(const Problem& problem, const RowTruth& row, bool tight)
@@ -98,6 +95,7 @@ class Literal {
     weigh();
     denominator();
     LiteralRow result;
+    result.abs_dot = abs_dot_;
     const double columns = static_cast<double>(tiles_);
     for (std::int64_t c = 0; c < p_.value_dim; ++c) {
       const Column& column = columns_[size(c)];
@@ -186,6 +184,7 @@ class Literal {
       const bool exact = of_q + of_k + 53 >= -840 && most <= std::ldexp(1.0, of_q + of_k + 53);
       const double of_sum = sum_of_products(dim, most, static_cast<double>(dot), tight_,
                                             digits(p_.q) + digits(p_.k) <= 53);
+      abs_dot_.push_back(most * std::abs(scale()) * few * few);
       Wide s = dot * Wide{scale()};
       if (!p_.spec.scale) s = dot / std::sqrt(static_cast<Wide>(p_.head_dim));
       double error = (exact ? 0 : of_sum) * std::abs(scale()) * few +
@@ -341,7 +340,7 @@ class Literal {
   bool tight_;
   std::int64_t kv_;
   std::vector<Wide> score_;
-  std::vector<double> error_;
+  std::vector<double> error_, abs_dot_;
   std::vector<Number> factor_;
   std::vector<Column> columns_;
   std::vector<double> relative_, reference_of_tile_;  // [tiles]

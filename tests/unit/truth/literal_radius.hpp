@@ -11,8 +11,9 @@ namespace ringproof::test {
 
 /// One row: what the truth says of it, and the radii that the lemmas give.
 struct LiteralRow {
-  double lse = 0;           // radius of the LSE
-  std::vector<double> out;  // [Dv] radii
+  double lse = 0;               // radius of the LSE
+  std::vector<double> out;      // [Dv] radii
+  std::vector<double> abs_dot;  // [keys] the upper bounds that the contract reads
 
   // Of the backward pass; empty or 0 without `upstream`.
   double D = 0, dsink = 0;

@@ -42,7 +42,9 @@ double share_of_radius(const Certified& outer, const Certified& inner) {
 }
 
 bool close(double a, double b, double relative, double absolute) {
-  return a == b || std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)) + absolute;
+  if (a == b) return true;
+  if (!std::isfinite(a) || !std::isfinite(b)) return false;
+  return std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)) + absolute;
 }
 
 /// The arrays from which the contract derives its bound.
