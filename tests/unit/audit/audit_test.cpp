@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "oracle/audit/audit.hpp"
+#include "oracle/audit/low_precision.hpp"
 #include "tests/support/catch.hpp"
 
 namespace {
@@ -101,4 +102,54 @@ TEST_CASE("the report names the made-up answers and the classes") {
       to_text(audit_of(rule_of(R"({"out": [{"kind": "error ratio", "factor": 2}]})")));
   CHECK(text.find("zeros") != std::string::npos);
   CHECK(text.find("MASK-DROP") != std::string::npos);
+}
+
+TEST_CASE("an eager run in the type of the inputs rounds scores, probabilities and outputs") {
+  const Rule rule = rule_of(R"({"out": [{"kind": "close"}]})");
+  const GeneratedCase inputs = rule_inputs(rule, 1);
+  const Case problem = inputs.as_case();
+  const Problem& p = problem.problem;
+  const auto bf16 = [](double x) { return round_nearest(DType::bf16, x); };
+  for (const std::int64_t i : {0, 7, 47}) {
+    const std::vector<double> row = low_precision_row(p, 0, 0, i);
+    std::vector<double> weight(static_cast<std::size_t>(i + 1));
+    double sum = 0, largest = -HUGE_VAL;
+    for (std::int64_t j = 0; j <= i; ++j) {
+      double dot = 0;
+      for (std::int64_t d = 0; d < 16; ++d) dot += p.q.at(0, 0, i, d) * p.k.at(0, 0, j, d);
+      weight[static_cast<std::size_t>(j)] = bf16(bf16(dot) * 0.25);
+      largest = std::max(largest, weight[static_cast<std::size_t>(j)]);
+    }
+    for (double& x : weight) sum += x = std::exp(x - largest);
+    for (std::int64_t c = 0; c < 16; ++c) {
+      double out = 0;
+      for (std::int64_t j = 0; j <= i; ++j) {
+        out += bf16(weight[static_cast<std::size_t>(j)] / sum) * p.v.at(0, 0, j, c);
+      }
+      CHECK(row[static_cast<std::size_t>(c)] == bf16(out));
+    }
+  }
+}
+
+TEST_CASE("inputs are drawn as the rule's own test draws them") {
+  const auto largest = [](const char* distribution) {
+    const std::string text =
+        std::string(R"({"name": "test", "inputs": {"dtype": "F32", "keys": 48, "head_dim": 16,
+    "distribution": ")") +
+        distribution + R"("}, "compares": {}})";
+    const GeneratedCase inputs = rule_inputs(read_rule(nlohmann::json::parse(text), "test"), 1);
+    const Case problem = inputs.as_case();
+    double most = 0, least = 0;
+    for (std::int64_t i = 0; i < 48; ++i) {
+      for (std::int64_t d = 0; d < 16; ++d) {
+        most = std::max(most, problem.problem.q.at(0, 0, i, d));
+        least = std::min(least, problem.problem.q.at(0, 0, i, d));
+      }
+    }
+    return std::pair(least, most);
+  };
+  CHECK(largest("normal").second > 2);
+  CHECK(largest("clamped") == std::pair(-1.0, 1.0));
+  CHECK(largest("uniform").first == 0);
+  CHECK(largest("uniform").second < 1);
 }

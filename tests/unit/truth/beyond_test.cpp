@@ -89,25 +89,55 @@ TEST_CASE("distances count in both directions, and as far as a number holds them
   }
 }
 
-TEST_CASE("a weight that is dropped may stand at a huge value") {
-  Shape shape = small_shape();
-  shape.queries = 1;
-  shape.keys = 2;
-  shape.head_dim = shape.value_dim = 1;
+/// One row of binary64 numbers; all of K and V are zeros and ones.
+OwnedProblem one_row(std::int64_t keys, std::int64_t head_dim) {
+  Shape shape;
+  shape.queries = shape.value_dim = 1;
+  shape.keys = keys;
+  shape.head_dim = head_dim;
+  shape.scale = 1;
   shape.q_type = shape.kv_type = DType::f64;
   OwnedProblem owned = make_problem(Family::value_ones, shape, 3);
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (std::int64_t d = 0; d < head_dim; ++d) {
+      encode(DType::f64, 0, const_cast<std::byte*>(owned.problem.k.address(0, 0, j, d)));
+    }
+  }
+  return owned;
+}
+void put(const Tensor& tensor, std::int64_t row, std::int64_t column, double value) {
+  encode(DType::f64, value, const_cast<std::byte*>(tensor.address(0, 0, row, column)));
+}
+
+TEST_CASE("a weight that is dropped may stand at a huge value") {
+  // In a tile of its own, so that no larger weight stands beside the value.
+  const OwnedProblem owned = one_row(65, 1);
   const Problem& p = owned.problem;
-  encode(DType::f64, 1, const_cast<std::byte*>(p.q.address(0, 0, 0, 0)));
-  encode(DType::f64, 0, const_cast<std::byte*>(p.k.address(0, 0, 0, 0)));
-  encode(DType::f64, -695, const_cast<std::byte*>(p.k.address(0, 0, 1, 0)));
-  encode(DType::f64, 0x1p955, const_cast<std::byte*>(p.v.address(0, 0, 1, 0)));
+  put(p.q, 0, 0, 1);
+  put(p.k, 64, 0, -695);
+  put(p.v, 64, 0, 0x1p959);
   const RowTruth row = all_rows(p).front();
   RowTruth exact;
   interval_row(p, 0, 0, 0, 512, exact);
   REQUIRE(std::isfinite(row.out[0].radius));
-  CHECK(exact.out[0].hi > 1 + 0x1p-50);
+  CHECK(exact.out[0].hi > 1 + 0x1p-52);
   CHECK(std::abs((row.out[0].hi - exact.out[0].hi) + row.out[0].lo - exact.out[0].lo) <=
         row.out[0].radius);
+  // Dropped from the sums, not from the promise about p.
+  CHECK(std::abs(row.p[64] / exact.p[64] - 1) < 0x1p-40);
+}
+
+TEST_CASE("a weight that is hardly known goes to intervals, however small it seems") {
+  // 2^106 - 2^106 - 600: known to 64 or so, and so a weight anywhere up to e^-470.
+  const OwnedProblem owned = one_row(2, 3);
+  const Problem& p = owned.problem;
+  put(p.q, 0, 0, 0x1p60);
+  put(p.q, 0, 1, 0x1p60);
+  put(p.q, 0, 2, 1);
+  put(p.k, 1, 0, 0x1p46);
+  put(p.k, 1, 1, -0x1p46);
+  put(p.k, 1, 2, -600);
+  CHECK(all_rows(p).front().lse.radius == kInfinity);
 }
 
 }  // namespace

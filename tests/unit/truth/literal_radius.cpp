@@ -45,8 +45,7 @@ struct Number {
   double value = 0, error = 0;
 };
 
-/// Lemma 24.
-Number product(const Number& x, const Number& y) {
+Number product(const Number& x, const Number& y) {  // Lemma 24
   const double most = std::abs(y.value) + y.error;
   const double both = std::abs(x.value) * (8 * uu * most + y.error) + x.error * most;
   return {x.value * y.value, most == 0 ? 0 : both * few + 0x1p-1060};
@@ -60,8 +59,7 @@ double weight_error(double x, double error) {
   return (error + 0x1p-101 + 0x1p-104 * std::abs(x)) * linear;
 }
 
-/// Lemma 16 and the magnitudes of a column, tile by tile.
-struct Column {
+struct Column {  // Lemma 16, tile by tile
   double magnitude = 0, error = 0;
 
   void add_tile(double mass, double mass_error, double largest, double rounding) {
@@ -69,8 +67,7 @@ struct Column {
     magnitude += mass * largest * up + 0x1p-1000;
     error += (mass_error + rounding) * largest;
   }
-  /// Lemma 21: the reference rises from `from` to `to`.
-  void raise(double from, double to) {
+  void raise(double from, double to) {  // Lemma 21: of the reference
     if (magnitude == 0) return;
     const double x = from - to, factor = x < -690 ? 0 : std::exp(x);
     const double relative = weight_error(x, exponent_error(from, to, 0)) + 10 * uu;
@@ -96,6 +93,10 @@ class Literal {
     denominator();
     LiteralRow result;
     result.abs_dot = abs_dot_;
+    for (std::size_t j = 0; j < error_.size(); ++j) {
+      const double covered = u * std::abs(static_cast<double>(score_[j]));
+      result.score_excess = std::max(result.score_excess, error_[j] - covered);
+    }
     const double columns = static_cast<double>(tiles_);
     for (std::int64_t c = 0; c < p_.value_dim; ++c) {
       const Column& column = columns_[size(c)];
@@ -306,8 +307,7 @@ class Literal {
     return {std::exp(x - to) / below_.value, relative + below_.error / below_.value * linear};
   }
 
-  /// Lemma 23.
-  Number probability(std::int64_t j, bool isolated) const {
+  Number probability(std::int64_t j, bool isolated) const {  // Lemma 23
     const double reference = reference_of_tile_[size(j / kTile)];
     const Number factor = factor_at(reference, isolated);
     const double weight = static_cast<double>(std::exp(score_[size(j)] - reference));

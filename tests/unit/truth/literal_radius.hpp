@@ -12,6 +12,7 @@ namespace ringproof::test {
 /// One row: what the truth says of it, and the radii that the lemmas give.
 struct LiteralRow {
   double lse = 0;               // radius of the LSE
+  double score_excess = 0;      // of the scores, what 2^-53 of them does not cover
   std::vector<double> out;      // [Dv] radii
   std::vector<double> abs_dot;  // [keys] the upper bounds that the contract reads
 
