@@ -153,8 +153,8 @@ class Workshop:
             option(words, "-MF", folder / "needs.d")
             words[-1] = edited if source == str(ROOT / mutant["file"]) else source
             words.insert(1, f"-I{folder / 'source'}")
-            # The judge's vector targets give the same bits (their tests say so): one is enough, even
-            # if its vectors have a single lane, for all mutants but those of the ends of loops.
+            # The judge's vector targets give the same bits (their tests say so): one will do, even
+            # with a single lane, for all mutants but those of the ends of loops.
             one = source.startswith(str(ROOT / "oracle")) and "vectors" not in mutant
             done = self.run([*words, "-O0", *["-DHWY_COMPILE_ONLY_STATIC"] * one])
             if done.returncode:

@@ -227,3 +227,13 @@ TEST_CASE("under merges by LSE alone budgets grow when keys are left out") {
     }
   }
 }
+
+TEST_CASE("a bound that is no number wins over every other, so that it is seen") {
+  double largest = 1;
+  take_larger(largest, 0.5);
+  CHECK(largest == 1);
+  take_larger(largest, 2);
+  CHECK(largest == 2);
+  take_larger(largest, std::nan(""));
+  CHECK(std::isnan(largest));
+}

@@ -41,9 +41,9 @@ Stored stored(CaseBuilder builder) {
 }
 
 /// The same from the form of the catalogue that has these words.
-Stored catalogued(const Case& input, const std::string& words) {
+Stored catalogued(const Case& input, const std::string& words, Index ranks = 1) {
   const Contract contract = read_contract("fp64", input.problem.spec);
-  const Subject subject{input, contract, 1, {}};
+  const Subject subject{input, contract, ranks, {}};
   for (const Family& family : mutant_catalogue(subject)) {
     for (std::size_t m = 0; m < family.mutants.size(); ++m) {
       if (family.mutants[m].words != words) continue;
@@ -83,7 +83,7 @@ void check_form(const CaseBuilder& builder, const char* words, const Stored& exp
     CHECK(close(found.lse[n], expected.lse[n], 20));  // stored in binary32
     change = std::max(change, std::abs(found.lse[n] - right.lse[n]));
   }
-  CHECK(change > 1e-3);
+  CHECK(change > 0x1p-10);
 }
 
 struct Form {
@@ -191,6 +191,40 @@ TEST_CASE("answers in another place are the right ones of that place") {
   wrong = right;
   for (std::size_t n = 0; n < wrong.out.size(); ++n) wrong.out[n] *= n % 6 < 4;
   check_form(builder, "the columns of out from 4 on are zero", wrong);
+}
+
+TEST_CASE("parts put together wrongly are sums of the parts with the weights that the words say") {
+  CaseBuilder builder = random_case(DType::f64, kSizes, 5);
+  answer(builder, DType::f64);
+  const Case input = builder.assemble();
+  const auto merged = [&](Index size, const std::function<double(double lse)>& weight) {
+    std::vector<double> sum(4 * 21), out(4 * 21 * 6);
+    for (Index part = 0; part * size < 21; ++part) {
+      PlainKernel kernel(input.problem);
+      kernel.sees = [=](Index, Index, Index j) { return j / size == part; };
+      CaseBuilder one = builder;
+      store(input.problem, kernel, one);
+      const Stored of_part = stored(one);
+      for (std::size_t n = 0; n < out.size(); ++n) {
+        const double w = weight(of_part.lse[n / 6]);
+        out[n] += w * of_part.out[n];
+        sum[n / 6] += n % 6 == 0 ? w : 0;
+      }
+    }
+    for (std::size_t n = 0; n < out.size(); ++n) out[n] /= sum[n / 6];
+    return out;
+  };
+  const auto check_merge = [&](const char* words, Index ranks, const std::vector<double>& out) {
+    INFO(words);
+    const Stored found = catalogued(input, words, ranks);
+    for (std::size_t n = 0; n < out.size(); ++n) CHECK(close(found.out[n], out[n], 18));
+  };
+  const auto base_two = [](double lse) { return std::exp2(lse); };
+  const auto base_big = [](double lse) { return std::exp(lse / std::log(2.0)); };
+  check_merge("parts are weighed by 2^lse (tiles of 8)", 1, merged(8, base_two));
+  check_merge("parts are weighed by e^(lse log2 e) (tiles of 8)", 1, merged(8, base_big));
+  check_merge("parts are weighed by 2^lse of ranks (contiguous, in rank order)", 3,
+              merged(7, base_two));
 }
 
 TEST_CASE("exponentials and scores of too few digits are found by their size") {

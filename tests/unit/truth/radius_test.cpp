@@ -118,7 +118,7 @@ TEST_CASE("the radius of an answer is what the lemmas say, neither less nor more
         const LiteralRow literal =
             literal_row(owned.problem, row, precision == Precision::tight, nullptr, nullptr);
         CHECK(same(row.lse.radius, literal.lse, 1e-9));
-        CHECK(row.score_radius >= literal.score_excess * (1 - 1e-6));
+        CHECK(row.score_radius >= literal.score_excess * (1 - 0x1p-20));
         RowTruth exact;
         interval_row(owned.problem, 0, 0, i, 512, exact);
         for (std::size_t c = 0; c < row.out.size(); ++c) {
