@@ -153,7 +153,7 @@ void add_ranks(const Subject& subject, int judged, Mutants& mutants) {
 
 void add_bias(const Subject& subject, const BiasShape& shape, Mutants& mutants) {
   const Problem& p = subject.problem();
-  const double scale = p.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p.head_dim)));
+  const double scale = p.spec.scale_of(p.head_dim);
   const auto times = [&](const char* words, double factor) {
     add(mutants, "SCALE", std::string("dbias ") + words, kDbias,
         [factor](GradientRule& rule) { rule.factor_bias = factor; });

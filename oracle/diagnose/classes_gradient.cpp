@@ -296,13 +296,17 @@ void add_ring(const Subject& subject, Mutants& mutants) {
         },
         "RING-HOPS");
   }
+  for (const Sharing& sharing : wide_stripes(subject)) {
+    add_neighbours(sharing, Shards(sharing),
+                   " (striped, " + std::to_string(sharing.stripe) + " rows at a time)", mutants);
+  }
 }
 
 }  // namespace
 
 std::vector<GradientMutant> gradient_classes(const Subject& subject) {
   const Problem& p = subject.problem();
-  const double scale = p.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p.head_dim)));
+  const double scale = p.spec.scale_of(p.head_dim);
   Mutants mutants;
   add_factors(subject, scale, mutants);
   add_terms(subject, mutants);

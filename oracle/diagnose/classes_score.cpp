@@ -21,7 +21,7 @@ Change scaled(double scale) {
 void add_scales(const Subject& subject, Families& families) {
   const Problem& p = subject.problem();
   const auto depth = static_cast<double>(p.head_dim);
-  const double right = p.spec.scale.value_or(1 / std::sqrt(depth));
+  const double right = p.spec.scale_of(p.head_dim);
   std::vector<std::pair<double, std::string>> scales{
       {1, "the scale is missing"},
       {right * right, "the scale is applied twice"},
@@ -176,7 +176,7 @@ void add_overflows(const Subject& subject, Families& families) {
     }
     return std::sqrt(largest);
   };
-  const double scale = p.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p.head_dim)));
+  const double scale = p.spec.scale_of(p.head_dim);
   const double reach = longest(p.q) * longest(p.k);
   for (const bool scaled_first : {false, true}) {
     const double factor = scaled_first ? scale : 1;

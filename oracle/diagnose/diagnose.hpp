@@ -24,7 +24,7 @@ struct Explanation {
   std::string lse_words;      // what the form says about the LSE, if there was a choice
   std::int64_t elements = 0;  // all of which lie in the class's box
   std::int64_t open = 0;      // of them those of which the class says nothing
-  bool estimated = false;     // its boxes are scaled from those of right gradients, not derived
+  bool estimated = false;     // the contract says nothing of a kernel that could make it
 };
 
 struct Diagnosis {

@@ -56,7 +56,7 @@ PairCollector::PairCollector(const Problem& p, const Contract& contract, const G
   pairs_.keys = p.keys;
   pairs_.head_dim = p.head_dim;
   pairs_.value_dim = p.value_dim;
-  pairs_.scale = p.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p.head_dim)));
+  pairs_.scale = p.spec.scale_of(p.head_dim);
   copy_rows(head.keys, head.keys_stride, p.keys, p.head_dim, pairs_.k);
   copy_rows(head.values, head.values_stride, p.keys, p.value_dim, pairs_.v);
   pairs_.value_sum = values_.sum;

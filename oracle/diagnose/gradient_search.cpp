@@ -84,6 +84,8 @@ void compare_worst(const GradientPairs& pairs, const JudgedGradients& answers, c
 /// A factor by least squares, and how far that of the kernel may be from it, relative to it.
 struct FittedFactor {
   double factor, spread;
+  /// No right gradients have this factor: it says something.
+  bool excludes_one() const { return std::abs(factor - 1) > spread * std::abs(factor); }
 };
 
 /// The sums of a regression of answers y on right values x with bounds b. If y is c x for a
@@ -130,7 +132,7 @@ std::optional<GradientMutant> guessed_gain(const GradientPairs& pairs,
       regression.add(value[n], bound[n], answer, judged.rule);
     }
     const std::optional<FittedFactor> fitted = regression.fit(pairs.product_hat);
-    if (!fitted) return;
+    if (!fitted || !fitted->excludes_one()) return;
     wrong = true;
     factor = fitted->factor;
     spread = fitted->spread;

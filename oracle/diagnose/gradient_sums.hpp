@@ -1,6 +1,6 @@
 // The sums behind the gradients of one KV head under a rule, and behind their bounds: (30) to (32)
-// of docs/contract.md pair by pair. Not here: what a pair is (gradient_row.hpp), and where gradients
-// are stored (gradient_mutant.hpp).
+// of docs/contract.md pair by pair. Not here: what a pair is (gradient_row.hpp), and where
+// gradients are stored (gradient_mutant.hpp).
 #pragma once
 
 #include "oracle/diagnose/gradient_row.hpp"

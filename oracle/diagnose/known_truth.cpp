@@ -113,6 +113,9 @@ KnownTruth::KnownTruth(const Case& input, const Contract& contract, const CheckO
       head.last = rows_.size();
       head.sums = std::make_unique<GradientSums>(keeper.take_sums());
     }
+    for (const std::unique_ptr<Head>& head : heads_) {  // none was visited without queries
+      if (!head->sums) head->sums = std::make_unique<GradientSums>(p);
+    }
     for (std::size_t n = 0; n < rows_.size(); ++n) {
       if (judged.contains({rows_[n].b, rows_[n].h, rows_[n].i})) all_.rows.push_back(n);
     }

@@ -53,16 +53,19 @@ bool has_documents(const Problem& p) {
          std::any_of(p.document_k.begin(), p.document_k.end(), other);
 }
 
+std::int64_t Sharing::owner(std::int64_t number, std::int64_t length) const {
+  return stripe > 1 ? number / stripe % ranks : owner_of(layout, number, length, ranks);
+}
+
 std::int64_t Sharing::query_rank(std::int64_t b, std::int64_t i) const {
   const std::int64_t length = std::max(problem->queries, problem->keys);
   // A file that holds one rank's rows has fewer queries than the ring has keys.
-  return owner_of(layout, number_of(problem->position_q, b, i, problem->queries, length),
-                  problem->queries == problem->keys ? problem->queries : length, ranks);
+  return owner(number_of(problem->position_q, b, i, problem->queries, length),
+               problem->queries == problem->keys ? problem->queries : length);
 }
 
 std::int64_t Sharing::key_rank(std::int64_t b, std::int64_t j) const {
-  return owner_of(layout, number_of(problem->position_k, b, j, problem->keys, problem->keys),
-                  problem->keys, ranks);
+  return owner(number_of(problem->position_k, b, j, problem->keys, problem->keys), problem->keys);
 }
 
 std::vector<Sharing> sharings(const Subject& subject) {
@@ -77,6 +80,17 @@ std::vector<Sharing> sharings(const Subject& subject) {
   for (const auto& [layout, name] : kLayouts) {
     if (p.spec.ring && p.spec.ring->layout != layout) continue;
     all.push_back({layout, subject.ranks, name, &p});
+  }
+  return all;
+}
+
+std::vector<Sharing> wide_stripes(const Subject& subject) {
+  const Problem& p = subject.problem();
+  if (sharings(subject).empty() || p.spec.ring) return {};
+  std::vector<Sharing> all;
+  for (std::int64_t rows = 2; rows * subject.ranks < p.keys; rows *= 2) {
+    if (p.keys % (rows * subject.ranks) != 0) continue;
+    all.push_back({RingLayout::striped, subject.ranks, "striped", &p, rows});
   }
   return all;
 }

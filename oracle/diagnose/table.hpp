@@ -50,10 +50,17 @@ struct Sharing {
   std::int64_t ranks;
   const char* name;
   const Problem* problem;
+  std::int64_t stripe = 1;  // of a striped ring: rows that a rank gets one after the other
   /// Owner of the query or key at this place, by position where positions number the rows.
   std::int64_t query_rank(std::int64_t b, std::int64_t i) const;
   std::int64_t key_rank(std::int64_t b, std::int64_t j) const;
+
+ private:
+  std::int64_t owner(std::int64_t number, std::int64_t length) const;
 };
 std::vector<Sharing> sharings(const Subject&);
+/// Stripes of several rows, which no spec can state: powers of two that deal all keys out evenly.
+/// None if the spec names a layout.
+std::vector<Sharing> wide_stripes(const Subject&);
 
 }  // namespace ringproof::oracle

@@ -46,7 +46,7 @@ std::vector<ExplainedClass> explained_classes(const Diagnosis& diagnosis) {
     if (forms[n] > 1) {
       consistency += fmt::format("; so they do in {} more forms of it", forms[n] - 1);
     }
-    if (one.estimated) consistency += "; boxes of wrong gradients are estimates";
+    if (one.estimated) consistency += "; its box is an estimate";
     classes.push_back({.name = one.also.empty() ? one.id : one.id + " (or " + one.also + ")",
                        .words = form_text(one),
                        .consistency = std::move(consistency)});

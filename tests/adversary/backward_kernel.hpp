@@ -22,8 +22,8 @@ struct BackwardPlan {
   bool scale_first = false;     // the scale before the cast of dS, else after the sum
   bool heads_apart = false;     // heads are summed apart and stored, then added
   std::vector<Plan> rows = {};  // of the forward pass
-  // A mistake that is planted (mistakes.hpp); D is right but for what the rule says of it. Gradients
-  // that it adds up may be stored before.
+  // A mistake that is planted (mistakes.hpp); D is right but for what the rule says of it.
+  // Gradients that it adds up may be stored before.
   const oracle::GradientRule* rule = nullptr;
   bool stored_before = false;
 };

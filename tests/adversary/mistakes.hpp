@@ -1,6 +1,7 @@
 // Mistakes of the backward pass on the tape: what a GradientRule makes of one pair, and of whole
-// gradients once they are summed. Read from the rule's definition (oracle/diagnose) and from nothing
-// else there. The roundings are those of a kernel that makes the mistake and conforms otherwise.
+// gradients once they are summed. Read from the rule's definition (oracle/diagnose) and from
+// nothing else there. The roundings are those of a kernel that makes the mistake and conforms
+// otherwise.
 #pragma once
 
 #include "oracle/diagnose/gradient_mutant.hpp"

@@ -18,7 +18,7 @@ class Explanation:
     words: str  # which form of it
     elements: int  # judged elements, all of which lie in its box
     open: int  # of them those of which it says nothing
-    estimated: bool  # its boxes are scaled from those of right gradients, not derived
+    estimated: bool  # the contract says nothing of a kernel that could make it
 
 
 class Report:

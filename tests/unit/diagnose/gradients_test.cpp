@@ -142,6 +142,56 @@ TEST_CASE("planted mistakes of the backward pass are named, right gradients are 
   }
 }
 
+TEST_CASE("a fitted factor that right gradients may have as well explains nothing") {
+  CaseBuilder builder = backward_case();
+  store_gradients(builder.assemble(), {}, builder);
+  // The largest elements of both heads, up and down in turns: just refused, and far less than what
+  // a fitted factor leaves open.
+  std::vector<std::pair<double, Index>> by_size;
+  for (Index n = 0; n < kKvHeads * kRows * kWidth; ++n) {
+    by_size.emplace_back(-std::abs(value_at(builder, "dv", n)), n);
+  }
+  std::sort(by_size.begin(), by_size.end());
+  Diagnosed result;
+  for (double off = 0x1p-24; result.report.verdict != Verdict::fail; off *= 1.03125) {
+    CaseBuilder wrong = builder;
+    for (std::size_t n = 0; n < 8; ++n) {
+      const Index place = by_size[n].second;
+      set_value(wrong, "dv", place,
+                value_at(builder, "dv", place) * (n % 2 == 0 ? 1 + off : 1 - off));
+    }
+    const Report report = judge(wrong, "fp32");
+    if (report.find(AnswerKind::dv)->tally.failed >= 4) result = explain(wrong, "fp32");
+  }
+  CHECK(result.ids().count("GAIN") == 0);
+  for (Index n = 0; n < kKvHeads * kRows * kWidth; ++n) {
+    set_value(builder, "dv", n, 1.001 * value_at(builder, "dv", n));
+  }
+  CHECK(explain(builder, "fp32").ids().count("GAIN") == 1);
+}
+
+TEST_CASE("gradients of a neighbour's shard are named where stripes have several rows") {
+  CaseBuilder wrong = backward_case();
+  wrong.spec = R"({"version": 1, "ranks": 2})";
+  store_gradients(wrong.assemble(), {}, wrong);
+  std::vector<double> sum;
+  for (Index n = 0; n < kKvHeads * kRows * kWidth; ++n) {
+    sum.push_back(value_at(wrong, "dk", n) + value_at(wrong, "dv", n));
+  }
+  // Rank (j / 2) mod 2 has key j; the same place of the other rank's shard is two rows on or back.
+  for (Index n = 0; n < kKvHeads * kRows * kWidth; ++n) {
+    const Index by = n / kWidth % kRows / 2 % 2 == 0 ? 2 : -2;
+    set_value(wrong, "dk", n, sum[static_cast<std::size_t>(n)]);
+    set_value(wrong, "dv", n, sum[static_cast<std::size_t>(n + by * kWidth)]);
+  }
+  std::set<std::string> words;
+  const Diagnosed result = explain(wrong, "fp32-ring2");
+  for (const Explanation& one : result.diagnosis.explanations) words.insert(one.words);
+  CHECK(words.count("dk holds dk + dv, dv holds dk + dv of the next rank's shard (striped, 2 rows "
+                    "at a time)") == 1);
+  for (const Explanation& one : result.diagnosis.explanations) CHECK_FALSE(one.estimated);
+}
+
 TEST_CASE("refused gradients are found by head, key and column") {
   CaseBuilder builder = backward_case();
   store_gradients(builder.assemble(), {}, builder);
