@@ -196,7 +196,7 @@ void CheckArguments::add_to(CLI::App& app) {
          "judge rows until this time is spent, edges of tiles, documents and ranks first")
       ->type_name("T[s|m|h]");
   app.add_option("--seed", seed, "seed of the sample")
-      ->check(plain_number("seed (0, 1, 2, ...)", true))
+      ->check(plain_number(kSeed, true))
       ->type_name("S")
       ->capture_default_str();
   app.add_option("--power", power, "a gain error of G must be detectable")

@@ -59,6 +59,7 @@ struct CheckArguments {
 /// Accepts a whole number without a sign, or a positive one; CLI11's own checks name the limits of
 /// their types in messages and let "nan" and "-1" pass.
 CLI::Validator plain_number(const char* what, bool whole);
+inline constexpr const char* kSeed = "seed (0, 1, 2, ...)";
 
 /// Refuses the empty word, which a script passes whose variable is not set: it would choose nothing
 /// and say so nowhere.

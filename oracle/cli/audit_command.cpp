@@ -84,7 +84,9 @@ void add_audit(CLI::App& program, Command& chosen) {
   app.add_option("--rule", arguments->rule, "a public rule by name, JSON text, or @FILE")
       ->type_name("RULE");
   app.add_flag("--table", arguments->table, "the public rules, each on its own inputs");
-  app.add_option("--seed", arguments->seed, "seed of the rule's own inputs")->capture_default_str();
+  app.add_option("--seed", arguments->seed, "seed of the rule's own inputs")
+      ->check(plain_number(kSeed, true))
+      ->capture_default_str();
   app.add_option("--rows", arguments->options.rows, "query rows of each head")
       ->check(plain_number("positive number", false))
       ->capture_default_str();

@@ -69,7 +69,9 @@ void add_gen(CLI::App& program, Command& chosen) {
   app.add_option("-o,--output", arguments->output, "folder to write")->type_name("DIR");
   app.add_flag("--score", arguments->score, "print which mistakes the suite provably refuses");
   app.add_flag("--table", arguments->table, "with --score: as a table of the documentation");
-  app.add_option("--seed", arguments->seed, "seed of the numbers")->capture_default_str();
+  app.add_option("--seed", arguments->seed, "seed of the numbers")
+      ->check(plain_number(kSeed, true))
+      ->capture_default_str();
   app.add_option("--threads", arguments->threads, "threads (default: one a processor)")
       ->check(CLI::Range(1, kMostThreads));
   app.callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });

@@ -224,7 +224,7 @@ const Variant& find_variant(const std::string& text, const std::string& name,
   for (const auto& variant : variants) {
     if (text == variant.word && !variant.numbered) return variant;
     if (variant.numbered && word == variant.word && plain && number > 0) return variant;
-    known.push_back("+" + std::string(variant.word) + (variant.numbered ? "64" : ""));
+    known.push_back(std::string("+").append(variant.word).append(variant.numbered ? "64" : ""));
   }
   throw BadInput("contract: " + in_quotes(name) + ": unknown variant " + in_quotes("+" + text) +
                  hint("+" + text, known));

@@ -29,9 +29,16 @@ bool selected(const CheckOptions& options, AnswerKind kind) {
          std::find(options.only.begin(), options.only.end(), kind) != options.only.end();
 }
 
+/// An answer without elements (of no query, of no key) has nothing that could be judged.
+bool is_judged(const Answer& answer, const CheckOptions& options) {
+  return selected(options, answer.kind) &&
+         std::all_of(answer.tensor.shape.begin(), answer.tensor.shape.end(),
+                     [](std::int64_t size) { return size > 0; });
+}
+
 bool has_gradient(const Case& input, const CheckOptions& options) {
   return std::any_of(input.answers.begin(), input.answers.end(), [&](const Answer& answer) {
-    return is_gradient(answer.kind) && selected(options, answer.kind);
+    return is_gradient(answer.kind) && is_judged(answer, options);
   });
 }
 
@@ -101,7 +108,7 @@ GradientRules gradient_rules(const Case& input, const Contract& contract, const 
                                   : RowSet::keys_of(input.problem),
                       .bits = options.bits};
   for (const Answer& answer : input.answers) {
-    if (!is_gradient(answer.kind) || !selected(options, answer.kind)) continue;
+    if (!is_gradient(answer.kind) || !is_judged(answer, options)) continue;
     const DType judged = judged_type(answer.tensor, contract.out.dtype, options.team);
     rules.of(answer.kind) = {&answer.tensor, output_rule(contract, judged)};
   }
@@ -123,9 +130,10 @@ class CaseCheck {
   }
 
   Report run() {
-    if (report_.rows_total > 0 && has_answer(input_, options_)) {
+    if (has_answer(input_, options_)) {
       arithmetic_self_test();
-      if (options_.budget) {
+      // Without queries there are gradients that are exactly 0, and no time to spend.
+      if (options_.budget && report_.rows_total > 0) {
         judge_in_time();
       } else {
         const RowSet rows = chosen_rows();
@@ -273,7 +281,7 @@ class CaseCheck {
       probabilistic.lean_refuted = model_refuted(tally_.suspicion);
     }
     for (const Answer& answer : input_.answers) {
-      if (selected(options_, answer.kind) && report_.rows_judged > 0) add_answer(answer);
+      if (is_judged(answer, options_)) add_answer(answer);
     }
     if (report_.answers.empty()) {
       report_.reason = "no answer to judge";
@@ -328,7 +336,7 @@ const AnswerReport* Report::find(AnswerKind kind) const {
 
 bool has_answer(const Case& input, const CheckOptions& options) {
   return std::any_of(input.answers.begin(), input.answers.end(),
-                     [&](const Answer& answer) { return selected(options, answer.kind); });
+                     [&](const Answer& answer) { return is_judged(answer, options); });
 }
 
 Report check(const Case& input, const Contract& contract, const CheckOptions& options) {

@@ -91,7 +91,7 @@ struct Report {
   const AnswerReport* find(AnswerKind) const;
 };
 
-/// True if the options leave an answer of the case to judge.
+/// True if the options leave an answer of the case to judge that has elements.
 bool has_answer(const Case&, const CheckOptions&);
 
 /// Throws BadInput for a required answer that is absent and for inputs the contract cannot load.

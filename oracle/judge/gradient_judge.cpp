@@ -203,6 +203,11 @@ GradientTally judge_gradients(const GradientRules& rules, const WalkOptions& opt
     sums.merge(head.row_sums);
   }
   judge_sums(rules, sums, tally);
+  // Without queries no head was visited: all keys are unseen, and their gradients exactly 0.
+  if (rules.problem->queries == 0) {
+    if (rules.dk.answer != nullptr) judge_sums({}, rules.dk, tally[AnswerKind::dk]);
+    if (rules.dv.answer != nullptr) judge_sums({}, rules.dv, tally[AnswerKind::dv]);
+  }
   if (rules.bits == 0) judge_sums_exactly(rules, options, team, tally);
   return tally;
 }

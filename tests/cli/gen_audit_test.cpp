@@ -27,6 +27,11 @@ TEST_CASE("gen refuses a suite it does not know, and needs a folder") {
   const Run threads = run_ringproof("gen quick --threads 0 -o /no/such");
   CHECK(threads.code == 2);
   CHECK(contains(threads.err, "--threads: Value 0 not in range 1 to 1024 (usage"));
+  for (const char* seed : {"-1", "1.5", "0x1", ""}) {
+    const Run other = run_ringproof("gen quick -o /no/such --seed '" + std::string(seed) + "'");
+    CHECK(other.code == 2);
+    CHECK(contains(other.err, "is no seed (0, 1, 2, ...)"));
+  }
   CHECK(contains(run_ringproof("gen --help").out, "quick, full, long or vectors"));
 }
 

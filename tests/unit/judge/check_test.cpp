@@ -182,6 +182,14 @@ TEST_CASE("inputs that the contract cannot load are bad input by tensor and inde
   bf16.set("v", make_tensor(DType::f32, {1, 1, 9, 3},
                             [](std::int64_t n) { return n == 7 ? 1 + 0x1p-10 : 1.0; }));
   CHECK(contains(refusal([&] { judge(bf16, "bf16-flash"); }), "v [b 0, h 0, n 2, d 1]"));
+  CaseBuilder several = random_case(DType::bf16, {.batches = 2, .heads = 3});
+  answer(several, DType::bf16);
+  several.set("q", make_tensor(DType::f32, {2, 3, 7, 4}, [](std::int64_t n) {
+                return n == ((1 * 3 + 2) * 7 + 5) * 4 + 3 ? 1 + 0x1p-10 : 1.0;
+              }));
+  CHECK(contains(refusal([&] { judge(several, "bf16-flash"); }), "q [b 1, h 2, n 5, d 3]"));
+  // What a kernel rounds when it loads it may be any number.
+  judge(several, R"({"base": "bf16-flash", "inputs": {"load_u": "0x1p-9"}})");
   // fp16 has more digits than bf16, but not its range.
   for (const double out_of_range : {0x1p20, 0x1p-30}) {
     CaseBuilder small = random_case(DType::bf16);
@@ -340,8 +348,16 @@ TEST_CASE("verdicts are the same on every SIMD target and at every precision") {
   }
 }
 
-TEST_CASE("a case without a query row is skipped") {
+TEST_CASE("a case without a query row is skipped, or without a key if keys alone are answered") {
   CaseBuilder builder = random_case(DType::f32, {.queries = 0});
   builder.set("out", make_tensor(DType::f32, {1, 2, 0, 3}, [](std::int64_t) { return 0; }));
   CHECK(judge(builder, "fp32").verdict == Verdict::skipped);
+  CaseBuilder keys = random_case(DType::f32, {.keys = 0});
+  keys.set("dout", make_tensor(DType::f32, {1, 2, 7, 3}, [](std::int64_t) { return 1; }));
+  keys.set("dv", make_tensor(DType::f32, {1, 1, 0, 3}, [](std::int64_t) { return 0; }));
+  CHECK(judge(keys, "fp32").verdict == Verdict::skipped);
+  keys.set("out", make_tensor(DType::f32, {1, 2, 7, 3}, [](std::int64_t) { return 0; }));
+  const Report report = judge(keys, "fp32");
+  CHECK(report.verdict == Verdict::pass);
+  CHECK(report.find(AnswerKind::dv) == nullptr);
 }

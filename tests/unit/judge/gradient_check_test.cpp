@@ -56,6 +56,28 @@ TEST_CASE("correctly rounded gradients pass under every kind of contract") {
   }
 }
 
+TEST_CASE("without queries the gradients of keys, values and sinks are exactly zero") {
+  CaseBuilder builder = random_case(DType::bf16, {.batches = 2, .queries = 0});
+  builder.set("sinks", normal(DType::f32, {2}, 5));
+  builder.set("dout", make_tensor(DType::bf16, {2, 2, 0, 3}, [](std::int64_t) { return 0; }));
+  const auto zeros = [&](const char* name, std::vector<std::int64_t> shape) {
+    builder.set(name, make_tensor(DType::bf16, std::move(shape), [](std::int64_t) { return 0; }));
+  };
+  zeros("dk", {2, 1, 9, 4}), zeros("dv", {2, 1, 9, 3}), zeros("dsinks", {2});
+  for (const char* contract : {"bf16-flash", "bf16-ring4"}) {
+    const Report right = judge(builder, contract);
+    CHECK(right.verdict == Verdict::pass);
+    CHECK(right.find(AnswerKind::dk)->tally.elements == 2 * 9 * 4);
+    CHECK(right.find(AnswerKind::dv)->tally.elements == 2 * 9 * 3);
+    CHECK(right.find(AnswerKind::dsinks)->tally.elements == 2);
+    for (const char* name : {"dk", "dv", "dsinks"}) {
+      CaseBuilder wrong = builder;
+      set_value(wrong, name, 1, 0x1p-126);
+      CHECK(judge(wrong, contract).verdict == Verdict::fail);
+    }
+  }
+}
+
 TEST_CASE("the verdict of every gradient flips exactly at its bound") {
   struct Kind {
     DType type;
