@@ -8,7 +8,7 @@ std::vector<double> low_precision_row(const Problem& p, std::int64_t b, std::int
                                       std::int64_t i) {
   const DType type = p.q.dtype;
   const std::int64_t kv = p.kv_head(h);
-  const double scale = p.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p.head_dim)));
+  const double scale = p.spec.scale_of(p.head_dim);
   std::vector<double> out(static_cast<std::size_t>(p.value_dim));
   std::vector<std::int64_t> seen;
   std::vector<double> weights;

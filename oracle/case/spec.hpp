@@ -1,6 +1,7 @@
 // The spec of a case (docs/formats.md): the JSON object that says what the tensors mean.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -35,6 +36,10 @@ struct Spec {
   std::optional<Ring> ring;
   std::string problem;  // plain file name beside the answer; empty: none
   std::string problem_sha256;
+  /// The scale of scores in binary64; where none is named it may be one rounding off 1/sqrt(D).
+  double scale_of(std::int64_t head_dim) const {
+    return scale.value_or(1 / std::sqrt(static_cast<double>(head_dim)));
+  }
   bool operator==(const Spec&) const = default;
 };
 

@@ -19,8 +19,7 @@ double largest_score(const Contract& c) {
 
 /// sum_t |q_t k_jt| of the row's largest key, before the scale.
 double largest_product_sum(const RowBudget& row, const Problem& problem, const RowTruth& truth) {
-  const double scale =
-      problem.spec.scale.value_or(1 / std::sqrt(static_cast<double>(problem.head_dim)));
+  const double scale = problem.spec.scale_of(problem.head_dim);
   if (scale != 0) return row.extremes.abs_dot / std::fabs(scale);
   double largest = 0;
   const std::int64_t kv = problem.kv_head(truth.h);

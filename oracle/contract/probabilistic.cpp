@@ -11,7 +11,7 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// Precondition (c): so many standard deviations of a drift refute the model.
+/// Precondition (c): so many standard deviations of a drift refute the model of a column.
 constexpr double kRefuted = 4;
 /// Covers the rounding of this evaluation, as in bound.cpp.
 constexpr double kInflation = 1 + 0x1p-30;
@@ -172,7 +172,6 @@ void bound_row_probabilistic(const Contract& contract, const Contract& exact_cas
   result.drift_scale = u2 * s.classes.variance([&](std::size_t j) { return keys.p[j] * s.y[j]; });
   result.variance =
       kInflation * s.classes.variance([&](std::size_t j) { return s.weight[j] * s.y[j]; });
-  result.refuted = std::fabs(result.drift) > kRefuted * std::sqrt(result.drift_scale);
 }
 
 }  // namespace ringproof::oracle

@@ -29,8 +29,7 @@ Contract without_casts(const Contract&);
 Contract without_gradient_casts(const Contract&);
 
 struct ProbabilisticBound {
-  std::vector<double> out;  // [Dv] e_prob of (39); at most e
-  bool refuted = false;     // the model itself fails on this row: precondition (c)
+  std::vector<double> out;  // [Dv] e_prob of (39); at most e, and e where precondition (c) fails
   // What the row adds to (40), with g = sgn(o):
   double remainder = 0;    // (26) without casts and without the output's rounding
   double variance = 0;     // of the casts, by classes

@@ -105,8 +105,8 @@ class Mistakes {
   }
 
   /// D_i grows by `factor` times itself, as part of dlse. What the rounding of that number hides
-  /// belongs to the ball: an error x of dL_i moves dQ_i by at most |sigma x| max |k|, for sum p <= 1
-  /// and |f| <= 1, and every dK_j by |sigma x| max |q_i|.
+  /// belongs to the ball: an error x of dL_i moves dQ_i by at most |sigma x| max |k|, for
+  /// sum p <= 1 and |f| <= 1, and every dK_j by |sigma x| max |q_i|.
   void row_term(const std::string& words, double factor) {
     if (!wants_("DELTA", words)) return;
     ChangedUpstream changed(p_, input_.dout, input_.dlse);
@@ -121,9 +121,7 @@ class Mistakes {
   }
 
   void widen(const std::vector<double>& error, GradientBalls& balls) const {
-    const double scale =
-        std::abs(p_.spec.scale.value_or(1 / std::sqrt(static_cast<double>(p_.head_dim)))) *
-        (1 + 0x1p-50);
+    const double scale = std::abs(p_.spec.scale_of(p_.head_dim)) * (1 + 0x1p-50);
     const auto heads = static_cast<std::size_t>(p_.batches * p_.kv_heads);
     const std::size_t rows = error.size() / heads,
                       of_dq = rows * static_cast<std::size_t>(p_.head_dim);

@@ -60,7 +60,7 @@ class Builder {
 
   void features() {
     const Recipe& r = recipe_;
-    const double scale = r.spec.scale.value_or(1 / std::sqrt(static_cast<double>(r.head_dim)));
+    const double scale = r.spec.scale_of(r.head_dim);
     const FamilyShape shape{r.batches,   r.heads, r.kv_heads, r.queries, r.keys, r.head_dim,
                             r.value_dim, scale,   r.dtype,    seed_,     r.name};
     add("q", draw_queries(*r.family, shape), {r.batches, r.heads, r.queries, r.head_dim});

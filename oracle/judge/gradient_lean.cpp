@@ -32,8 +32,7 @@ struct LeanRules {
         exact(without_gradient_casts(*rules.contract)),
         queries(rules.problem->q),
         keys(rules.problem->k),
-        scale(std::fabs(rules.problem->spec.scale.value_or(
-            1 / std::sqrt(static_cast<double>(rules.problem->head_dim))))) {}
+        scale(std::fabs(rules.problem->spec.scale_of(rules.problem->head_dim))) {}
 
   const Problem& problem() const { return *judged.problem; }
 };
@@ -240,10 +239,13 @@ class FirstVisit final : public GradientGroup {
   GradientLeans leans;
 
  private:
-  /// Keys that the row sees are not compared.
+  /// Keys that the row sees are not compared. A row that is not applicable has no scores.
   void doubt(const RowTruth& row) {
-    for (std::size_t n = 0; n < row.score.size() && !doubtful_.empty(); ++n) {
-      doubtful_[static_cast<std::size_t>(row.keys.first) + n] = 1;
+    if (doubtful_.empty()) return;
+    for (std::int64_t j = row.keys.first; j < row.keys.last; ++j) {
+      if (visible(rules_.problem(), row.b, row.h, row.i, j)) {
+        doubtful_[static_cast<std::size_t>(j)] = 1;
+      }
     }
   }
 
