@@ -36,6 +36,7 @@ const std::string kContracts[] = {
     "bf16-flash+softcap",
     R"({"base":"bf16-flash","backward":{"p_from":"any","D_from":"any","ds_from_p":"cast"}})",
     R"({"base":"fp32","backward":{"p_from":"recompute","D_from":"p_dp"},"p":{"scale":3}})",
+    R"({"base":"fp16-flash","p":{"scale":"0x1p-3"}})",
     R"({"base":"fp32","softmax":{"u":"0x1p-10","exp_rel":"0x1p-10","arg":"sub_log2"},)"
     R"("backward":{"ds_u":"0x1p-9","dp_store":["0x1p-9"],"grad_store":["0x1p-9"]}})",
 };

@@ -110,7 +110,7 @@ TEST_CASE("the bound is the document's, read literally, for every preset and var
 }
 
 TEST_CASE("partials that lose much to underflow are bounded as the document says") {
-  // Where underflow makes up most of a bound, the product exceeds the page by a little: below 2^-24.
+  // Where underflow makes up most of a bound, the product exceeds the page by less than 2^-24.
   const Contract contract =
       read_contract(R"({"base":"fp32-decode3","softmax":{"exp_eta":"0x1p-20"},)"
                     R"("l":{"eta":"0x1p-20"},"lse":{"log_rel":"0x1p-8"}})",
@@ -144,4 +144,27 @@ TEST_CASE("keys whose weight squared is no number still lose what (20c) says") {
                                            fixture.values.data(), fixture.problem.value_dim);
   CHECK(literal.out[0] > 0x1p-1000L);
   check_agrees(bound.out[0], literal.out[0], literal.largest_budget);
+}
+
+TEST_CASE("a key below the maximum whose score is less known may hold the largest of all factors") {
+  // (16): its distance below the maximum is stretched by the temperature as well, towards less.
+  const Contract contract =
+      read_contract(R"({"base":"fp32-ring2","partials":{"merge":["lse_sequential"]},)"
+                    R"("score":{"scale_const_u":"0x1p-6"},)"
+                    R"("softmax":{"u":"0x1p-8","exp_eta":"0x1p-20"}})",
+                    Spec{});
+  for (int n = 0; n < 200; ++n) {
+    test::RowFixture fixture(2, 16, 1);
+    fixture.row.dot = {0, -0.001 * n};
+    fixture.row.abs_dot = {0, 1e5};
+    fixture.values = {0, 1};
+    fixture.finish();
+    const RowBound bound = fixture.bound(contract);
+    REQUIRE(bound.not_applicable.empty());
+    const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
+                                             fixture.values.data(), fixture.problem.value_dim);
+    CAPTURE(n);
+    CHECK(literal.largest_budget < 0.5L);
+    check_agrees(bound.out[0], literal.out[0], literal.largest_budget, 0x1p-24L);
+  }
 }

@@ -282,7 +282,6 @@ TEST_CASE("likely bounds are the document's, read literally") {
       CHECK(near(found.drift_scale, expected.drift_scale));
       CHECK(near(found.drift, expected.drift, 0x1p12 * spread));
       CHECK(found.remainder == f.bound(without_casts(contract)).functional);
-      CHECK(found.refuted == std::abs(found.drift) > 4 * std::sqrt(found.drift_scale));
     }
   }
   CHECK(compared > 1000);

@@ -78,3 +78,19 @@ TEST_CASE("partials, denominators and lazy weights may leave the range of their 
   CHECK(reason(lazy(narrow, 13), 1).empty());
   CHECK(reason(lazy(narrow, 15), 1) == "H1: the denominator may overflow");
 }
+
+TEST_CASE("scores may leave the range of their format on either side of zero") {
+  const auto reason = [](double score) {
+    test::RowFixture fixture(4, 16, 1);
+    fixture.problem.spec.scale = 1;  // so that the products are no larger than the scores
+    fixture.row.dot.assign(4, score);
+    fixture.row.abs_dot.assign(4, std::abs(score));
+    fixture.finish();
+    return fixture.bound(read_contract("fp16-eager", Spec{})).not_applicable;
+  };
+  // The rounding of a score of 65500 exceeds what is left below 65504.
+  for (const double score : {-65000.0, 65000.0}) CHECK(reason(score) == "");
+  for (const double score : {-65500.0, 65500.0}) {
+    CHECK(reason(score) == "H1: a score may overflow");
+  }
+}

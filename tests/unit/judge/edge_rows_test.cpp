@@ -18,6 +18,11 @@ TEST_CASE("the order holds every row once, depends on the seed, and puts edges f
   CHECK(order.size() == 2 * 3 * 200);
   CHECK(order == edges_first(problem, 1));
   CHECK(order != edges_first(problem, 2));
+  for (const std::int64_t b : {0, 1}) {  // the first and the last row of every batch entry
+    CHECK(edge_class(problem, b, 0) == 0);
+    CHECK(edge_class(problem, b, 199) == 0);
+    CHECK(edge_class(problem, b, 198) == 2);
+  }
   int previous = 0;
   for (const std::int64_t number : order) {
     const int now = edge_class(problem, number / 600, number % 200);

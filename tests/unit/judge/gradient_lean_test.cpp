@@ -186,6 +186,20 @@ TEST_CASE("rows that repeat each other round alike, and are not suspect for it")
   }
 }
 
+TEST_CASE("probabilities that are nearly one number are rounded alike, and refute the model") {
+  CaseBuilder builder = one_head(7);
+  for (Index n = 0; n < kRows * kWidth; ++n) {
+    set_value(builder, "q", n, 0x1p-14 * value_at(builder, "q", n));  // nearly equal weights
+    set_value(builder, "dout", n, std::abs(value_at(builder, "dout", n)));
+  }
+  answer_with(builder, {}, DType::f32);
+  const Report report = judge_probably(builder);
+  const GradientLean& dv = lean_of(report, AnswerKind::dv);
+  CHECK(std::abs(dv.found.lean) > dv.bound);
+  CHECK(dv.refuted);
+  CHECK(verdict_of(report, AnswerKind::dv) == Verdict::pass);
+}
+
 TEST_CASE("what is refused stays refused, and contracts that list nothing are named") {
   CaseBuilder builder = one_head(3);
   answer_with(builder, {.ds = truncated}, DType::f32);

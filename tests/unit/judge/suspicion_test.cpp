@@ -197,6 +197,86 @@ TEST_CASE("a sum that rounds to nearest is hardly ever off by its bound: (39a)")
   CHECK(likely < 0.8 * sum);
 }
 
+namespace {
+
+/// A row of a case under a contract, with its bounds.
+struct BoundedOut {
+  Case input;
+  Contract contract;
+  SuspicionRules rules;
+  HeadTruth head;
+  RowTruth row;
+  RowBound bound;
+  ProbabilisticBound probable;
+
+  BoundedOut(const CaseBuilder& builder, const std::string& name)
+      : input(builder.assemble()),
+        contract(read_contract(name, input.problem.spec)),
+        rules(contract, 10),
+        head(input.problem, 0, 0, Precision::fast) {
+    const HeadTruth::RowId id{0, 0};
+    head.rows({&id, 1}, &row);
+    bound_row(contract, input.problem, row, head.values(), head.values_stride(), false, bound);
+    bound_row_probabilistic(rules.contract, rules.exact_casts, input.problem, row, head.values(),
+                            head.values_stride(), bound, rules.lambda, probable);
+  }
+
+  Suspicion suspicion() const {
+    Suspicion found;
+    add_suspicion(rules, input.problem, row, head.values(), head.values_stride(), bound,
+                  input.find(AnswerKind::out)->tensor, output_rule(contract, contract.out.dtype),
+                  found);
+    return found;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what a row adds to the lean of out is (40), read literally") {
+  CaseBuilder builder =
+      random_case(DType::bf16, {.heads = 1, .queries = 1, .keys = 40, .value_dim = 5});
+  answer(builder, DType::bf16);
+  set_value(builder, "out", 2, 1.5 * value_at(builder, "out", 2));
+  const BoundedOut x(builder, "bf16-flash");
+  const Suspicion found = x.suspicion();
+  Suspicion right{.remainder = x.probable.remainder,
+                  .variance = x.probable.variance,
+                  .drift = x.probable.drift,
+                  .drift_scale = x.probable.drift_scale};
+  for (std::int64_t c = 0; c < 5; ++c) {
+    const Certified& o = x.row.out[static_cast<std::size_t>(c)];
+    const double g = o.hi < 0 ? -1 : 1, a = value_at(builder, "out", c);
+    right.lean += g * (a - o.hi);
+    right.remainder += o.radius + 0x1p-134 + 0x1p-50 * std::abs(a - o.hi);
+    right.variance +=
+        std::pow(0x1p-8 * (std::abs(o.hi) + x.bound.out[static_cast<std::size_t>(c)]), 2);
+    right.drift += g * (round_nearest(DType::bf16, o.hi) - o.hi);
+    right.drift_scale += std::pow(0x1p-8 * o.hi, 2);
+  }
+  const auto close = [](double a, double b) { return std::abs(a - b) <= 0x1p-40 * std::abs(b); };
+  CHECK(x.probable.remainder > 0x1p-20);
+  CHECK(found.rows == 1);
+  CHECK(found.elements == 5);
+  CHECK(close(found.lean, right.lean));
+  CHECK(close(found.remainder, right.remainder));
+  CHECK(close(found.variance, right.variance));
+  CHECK(close(found.drift, right.drift));
+  CHECK(close(found.drift_scale, right.drift_scale));
+}
+
+TEST_CASE("a row that may be stored as infinity is not in the lean") {
+  CaseBuilder builder =
+      random_case(DType::f16, {.heads = 1, .queries = 1, .keys = 40, .value_dim = 2});
+  answer(builder, DType::f16);
+  CHECK(BoundedOut(builder, "fp16-flash").suspicion().rows == 1);
+  builder.set("v", make_tensor(DType::f16, {1, 1, 40, 2},
+                               [](std::int64_t n) { return n % 2 == 0 ? 65504.0 : 1.0; }));
+  answer(builder, DType::f16);
+  const Suspicion found = BoundedOut(builder, "fp16-flash").suspicion();
+  CHECK(found.rows == 0);
+  CHECK(found.variance == 0);
+}
+
 TEST_CASE("roundings on a path are counted, and equal addends end the model") {
   Accumulator plain;
   plain.u = 0x1p-24;

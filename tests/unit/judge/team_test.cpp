@@ -195,6 +195,15 @@ TEST_CASE("what one member alone fails at, all refuse, and the message names its
   for (const std::string& complaint : complaints) {
     CHECK(complaint == "rank 1: a.safetensors: ends too early");
   }
+  const auto shared = on_every_member(3, [&](const ThreadTeam& team) -> std::string {
+    try {
+      together(&team, [] { throw BadInput("a.safetensors: no such file"); });
+    } catch (const BadInput& error) {
+      return error.what();
+    }
+    return "";
+  });
+  for (const std::string& complaint : shared) CHECK(complaint == "a.safetensors: no such file");
   const auto different = on_every_member(3, [&](const ThreadTeam& team) -> std::string {
     try {
       require_same(&team, team.rank() == 2 ? "b" : "a", "another file");

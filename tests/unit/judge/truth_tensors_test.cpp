@@ -47,6 +47,19 @@ TEST_CASE("an interval is the narrowest one in binary64 that holds the ball") {
   CHECK(tensor.hi == std::vector<double>{above, 1, above, 1});
 }
 
+TEST_CASE("a number of which nothing is known may be any, and is not rounded") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  IntervalTensor tensor;
+  tensor.resize(2, true);
+  tensor.set(0, {1, 0, infinity}, DType::f32);
+  tensor.set(1, {1, 0, std::numeric_limits<double>::quiet_NaN()}, DType::f32);
+  for (const std::size_t n : {0, 1}) {
+    CHECK(tensor.lo[n] == -infinity);
+    CHECK(tensor.hi[n] == infinity);
+    CHECK(std::isnan(tensor.rounded[n]));
+  }
+}
+
 TEST_CASE("a row is certified if all of its radii are finite, or if it needs none") {
   RowTruth row;
   CHECK(is_certified(row));  // it sees no key
