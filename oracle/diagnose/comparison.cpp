@@ -35,7 +35,7 @@ bool refutes(double answer, const Expected& expected, const OutputRule& rule) {
   return accept(answer, expected.exact, expected.bound, rule) == Decision::fail;
 }
 
-bool refutes_lse(double answer, const Expected& natural, const Contract& contract, DType stored) {
+StoredLse stored_lse(const Expected& natural, const Contract& contract, DType stored) {
   Expected expected = natural;
   if (natural.kind == Expected::Kind::ball && std::isfinite(natural.exact.hi)) {
     const LseTruth based = lse_in_base(contract, natural.exact, natural.bound);
@@ -43,7 +43,12 @@ bool refutes_lse(double answer, const Expected& natural, const Contract& contrac
     expected.bound = based.bound;
   }
   const double reach = std::abs(expected.exact.hi) + expected.bound + expected.exact.radius;
-  return refutes(answer, expected, lse_rule(contract, stored, reach));
+  return {expected, lse_rule(contract, stored, reach)};
+}
+
+bool refutes_lse(double answer, const Expected& natural, const Contract& contract, DType stored) {
+  const StoredLse lse = stored_lse(natural, contract, stored);
+  return refutes(answer, lse.expected, lse.rule);
 }
 
 void Comparison::add_out(const JudgedAnswers& answers, const Row& row,

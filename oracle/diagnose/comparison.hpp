@@ -21,6 +21,13 @@ JudgedAnswers judged_answers(const Case&, const Contract&, const Report&);
 /// fewest refused elements for which a factor of their own is tried, two beyond the factor.
 constexpr std::int64_t kFewestForFactor = 1 + 2;
 
+/// An LSE in the contract's base, and how it is rounded to the type that stores it.
+struct StoredLse {
+  Expected expected;
+  OutputRule rule;
+};
+StoredLse stored_lse(const Expected& natural, const Contract&, DType stored);
+
 /// True if a kernel with the mistake cannot return this number.
 bool refutes(double answer, const Expected&, const OutputRule&);
 bool refutes_lse(double answer, const Expected& natural, const Contract&, DType stored);

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "oracle/diagnose/catalogue.hpp"
+#include "oracle/diagnose/comparison.hpp"
 #include "oracle/diagnose/expected_rows.hpp"
 #include "oracle/judge/row_judge.hpp"
 
@@ -35,14 +36,8 @@ Answers answers_of(const Expected& expected, const OutputRule& rule) {
 /// The LSE in the contract's base and its storage.
 Answers lse_answers(const Expected& natural, const Contract& contract) {
   const DType stored = contract.out.dtype == DType::f64 ? DType::f64 : DType::f32;
-  Expected expected = natural;
-  if (natural.kind == Expected::Kind::ball && std::isfinite(natural.exact.hi)) {
-    const LseTruth based = lse_in_base(contract, natural.exact, natural.bound);
-    expected.exact = based.exact;
-    expected.bound = based.bound;
-  }
-  const double reach = std::abs(expected.exact.hi) + expected.bound + expected.exact.radius;
-  return answers_of(expected, lse_rule(contract, stored, reach));
+  const StoredLse lse = stored_lse(natural, contract, stored);
+  return answers_of(lse.expected, lse.rule);
 }
 
 bool is_finite(const Box& box) { return std::isfinite(box.low) && std::isfinite(box.high); }
