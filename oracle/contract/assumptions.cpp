@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracle/contract/gradient_shape.hpp"
+
 namespace ringproof::oracle {
 
 namespace {
@@ -35,6 +37,72 @@ double largest_product_sum(const RowBudget& row, const Problem& problem, const R
   return largest;
 }
 
+/// The products of q and k as they are summed, before the scale or behind it.
+bool products_fit(const RowBudget& row, const Problem& problem, const RowTruth& truth,
+                  double omega) {
+  const Contract& c = *row.contract;
+  const double budget = gamma(c.score.acc, Terms::contiguous(problem.head_dim)) +
+                        2 * hat(c.inputs.load_u) + hat(c.score.scale_const_u) +
+                        c.score.scale_roundings * row.softmax_hat + sum_of_hats(c.score.store);
+  const double sum = largest_product_sum(row, problem, truth) * std::exp(budget);
+  return sum * std::max(1.0, scale_of(problem)) <= omega;
+}
+
+/// The score between its additions: far below, it may overflow, since the key has no weight then.
+bool additions_fit(const RowKeys& keys, double omega) {
+  if (!keys.has_bias || !keys.has_alibi) return true;
+  for (std::size_t j = 0; j < static_cast<std::size_t>(keys.visible); ++j) {
+    const bool weightless = keys.score[j] < -omega;
+    const double score = keys.has_softcap ? keys.capped[j] : keys.dot[j];
+    double above = 0, below = 0;
+    for (const double x : {score, keys.bias[j], keys.alibi[j]}) {
+      (x > 0 ? above : below) += std::fabs(x);
+    }
+    const double limit = weightless ? omega / 2 : omega - keys.error[j];
+    if (!(above <= limit) || !(below <= limit || weightless)) return false;
+  }
+  return true;
+}
+
+/// The largest magnitude of a maximum. Those of blocks without a key of weight are not asked.
+double largest_maximum(const RowBudget& row) {
+  return row.argument.temperature_grow * std::max(std::fabs(row.upper()), std::fabs(row.lower));
+}
+
+/// Maxima, and what they are multiplied by in a fused argument.
+bool maxima_fit(const RowBudget& row, double omega) {
+  const bool fused = row.contract->softmax.arg == ExpArgument::fma_scaled;
+  const double grown = fused ? std::exp(4 * row.softmax_hat) / std::log(2.0) : 1;
+  return largest_maximum(row) * grown <= omega;
+}
+
+/// What a computed exponential is at most: e^tau, grown by its own error and its argument's.
+double largest_exponential(const RowBudget& row) {
+  const double of_argument =
+      row.argument.argument * row.lazy() +
+      row.argument.maximum_lse *
+          (largest_maximum(row) + row.argument.temperature_grow * row.lazy());
+  return std::exp(row.lazy() + of_argument + row.exp_hat);
+}
+
+/// A + B: how far sums and partials grow. Of merges by LSE, of the keys that have a share: the
+/// weights of a merge are no larger than 1 otherwise.
+double largest_budget(const RowBudget& row, const MergeBudget& budget) {
+  if (!budget.uniform) return lost_shares(row.keys, budget.of_key).heavy;
+  return budget.numerator_max + budget.denominator_max;
+}
+
+/// Omega of the sums of values, and of what partials are stored in.
+double largest_accumulator(const Contract& c) {
+  double omega = largest_of_format(c.pv.u, c.pv.eta);
+  for (const double u : {c.partials.o_u, c.partials.run_u}) {
+    if (c.partials.count > 1 && u > 0) {
+      omega = std::min(omega, largest_of_format(u, c.partials.eta));
+    }
+  }
+  return omega;
+}
+
 }  // namespace
 
 double largest_of_format(double u, double eta) {
@@ -46,31 +114,31 @@ double largest_of_format(double u, double eta) {
   return format_of(eta > 0x1p-13 ? DType::f8_e4m3 : DType::f8_e5m2).largest;
 }
 
-std::string failed_assumption(const RowBudget& row, const Problem& problem, const RowTruth& truth,
+std::string failed_assumption(const RowBudget& row, std::span<const FormSums> forms,
+                              const Problem& problem, const RowTruth& truth,
                               const ColumnRange& range, std::int64_t columns) {
   const Contract& c = *row.contract;
   const double omega = largest_score(c);
-  if (!(largest_product_sum(row, problem, truth) <= omega) || !(std::fabs(row.upper()) <= omega) ||
-      !(std::fabs(row.lower) <= omega)) {
+  if (!products_fit(row, problem, truth, omega) || !additions_fit(row.keys, omega) ||
+      !maxima_fit(row, omega)) {
     return "H1: a score may overflow";
   }
-  const double lazy = std::exp(row.lazy());
-  if (c.p.u > 0 && !(lazy * c.p.scale * (1 + c.p.u) <= largest_of_format(c.p.u, c.p.eta))) {
+  const double exponential = largest_exponential(row);
+  const double probability = exponential * c.p.scale * std::exp(row.softmax_hat + hat(c.p.u));
+  if (c.p.u > 0 && !(probability <= largest_of_format(c.p.u, c.p.eta))) {
     return "H1: a probability may overflow";
   }
-  double largest_sum = 0;
+  double largest_sum = 0, budget = 0;
   for (std::int64_t k = 0; k < columns; ++k) {
     largest_sum = std::max(largest_sum, range.abs_sum[static_cast<std::size_t>(k)]);
   }
-  const double sum = lazy * c.p.scale * largest_sum;
-  double accumulator = largest_of_format(c.pv.u, c.pv.eta);
-  if (row.R > 1) {
-    for (const double u : {c.partials.o_u, c.partials.run_u}) {
-      if (u > 0) accumulator = std::min(accumulator, largest_of_format(u, c.partials.eta));
-    }
+  for (const FormSums& form : forms) budget = std::max(budget, largest_budget(row, form.budget));
+  const double grown = std::exp(budget);
+  if (!(probability * largest_sum * grown <= largest_accumulator(c))) {
+    return "H1: the sum of values may overflow";
   }
-  if (!(sum <= accumulator)) return "H1: the sum of values may overflow";
-  if (!(row.n * lazy <= largest_of_format(c.l.u, c.l.eta))) {
+  const double addend = c.p.sum_from_cast ? probability : exponential;
+  if (!(row.n * addend * grown <= largest_of_format(c.l.u, c.l.eta))) {
     return "H1: the denominator may overflow";
   }
   return {};
@@ -78,9 +146,11 @@ std::string failed_assumption(const RowBudget& row, const Problem& problem, cons
 
 GradientLimits gradient_limits(const Contract& c) {
   const Contract::Backward& b = c.backward;
-  GradientLimits limits{.dp = largest_of_format(c.softmax.u, b.dp_eta),
+  const double difference = largest_of_format(c.softmax.u, b.dp_eta);
+  GradientLimits limits{.dp = difference,
+                        .difference = difference,
                         .ds = largest_of_format(b.ds_u > 0 ? b.ds_u : c.softmax.u, b.ds_eta),
-                        .sum = largest_of_format(b.ring.acc_u, b.grad_eta)};
+                        .sum = largest_gradient_sum(c)};
   for (const double u : b.dp_store) {
     limits.dp = std::min(limits.dp, largest_of_format(u, b.dp_store_eta));
   }

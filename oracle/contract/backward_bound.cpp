@@ -20,26 +20,23 @@ constexpr double kInflation = 1 + 0x1p-30;
 constexpr double kLargest = 0x1p800;
 
 /// H1 of the backward pass: no product and no dS leaves its format.
-std::string failed_gradient_assumption(const Contract& c, const BackwardHead& head,
-                                       const GradientBudget& budget, const BackwardScratch& s) {
-  const GradientLimits limits = gradient_limits(c);
-  double dp = 0, ds = 0, sum = 0;
+std::string failed_gradient_assumption(const GradientLimits& limits, const GradientBudget& budget,
+                                       const BackwardScratch& s) {
+  double dp = 0, ds = 0;
   for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
     dp = std::max(dp, s.keys.abs_dp[k] + s.keys.product_error[k]);
     ds = std::max(ds, s.keys.query_magnitude[k]);
-    sum += s.keys.query_magnitude[k];
   }
-  if (!(dp + std::fabs(budget.delta) <= limits.dp)) return "H1: dP may overflow";
+  if (!limits.products_fit(dp, budget.delta, budget.delta_error)) return "H1: dP may overflow";
   if (!(ds * budget.scale_or_one <= limits.ds)) return "H1: dS may overflow";
-  if (!(sum * budget.scale_or_one * head.largest_key <= limits.sum))
-    return "H1: a sum of gradients may overflow";
   return {};
 }
 
-/// (32)
+/// (32). No bound where the sum, or a store of it, may overflow, H1.
 void bound_queries(const BackwardHead& head, const Problem& problem, const RowTruth& truth,
                    const RowGradients& gradients, const GradientBudget& budget,
-                   const GradientSum& query, BackwardScratch& s, RowGradientBound& bound) {
+                   const GradientSum& query, double largest, BackwardScratch& s,
+                   RowGradientBound& bound) {
   const std::int64_t D = problem.head_dim;
   const RowKeys& keys = s.row.keys;
   for (auto* array : {&s.signed_sum, &s.weighted, &s.extent}) {
@@ -55,13 +52,15 @@ void bound_queries(const BackwardHead& head, const Problem& problem, const RowTr
   for (std::size_t k = 0; k < static_cast<std::size_t>(keys.visible); ++k) {
     magnitude += s.keys.query_magnitude[k];
   }
-  const double lost = budget.scale_or_one * budget.grow_after_query *
-                      (query.underflow + s.row.contract->backward.grad_eta * magnitude);
+  const double grow = budget.scale_or_one * budget.grow_after_query;
+  const double lost = grow * (query.underflow + s.row.contract->backward.grad_eta * magnitude);
+  const bool fits = grow * magnitude * head.largest_key <= largest;
   const double of_delta = budget.scale * budget.grow_common * budget.delta_error;
   for (std::size_t c = 0; c < static_cast<std::size_t>(D); ++c) {
     const double kbar = std::fabs(s.signed_sum[c]) + 0x1p-30 * s.extent[c];
     const double dq = std::fabs(gradients.dq[c].hi) + gradients.dq[c].radius;
-    bound.dq[c] = s.weighted[c] + of_delta * kbar + std::expm1(budget.common) * dq + lost;
+    bound.dq[c] =
+        fits ? s.weighted[c] + of_delta * kbar + std::expm1(budget.common) * dq + lost : HUGE_VAL;
   }
 }
 
@@ -70,12 +69,14 @@ void bound_bias(const Contract& c, const Problem& problem, const GradientBudget&
                 const BackwardScratch& s, RowGradientBound& bound) {
   const GradientSum sum = bias_gradient_sum(c, problem);
   const double after = sum.budget + sum_of_hats(c.backward.grad_store);
+  const double largest = largest_gradient_sum(c);
   for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
     const double value = s.exact.p[k] * (std::fabs(s.keys.dp[k] - budget.delta) + budget.dp_radius +
                                          budget.delta_radius);
     const double summed = sum.budget > 0 ? 2 * c.backward.grad_eta + sum.underflow : 0.0;
+    const double error = std::exp(after) * (s.keys.bias[k] + summed) + std::expm1(after) * value;
     bound.dbias[static_cast<std::size_t>(s.row.keys.index[k])] =
-        std::exp(after) * (s.keys.bias[k] + summed) + std::expm1(after) * value;
+        value + error <= largest ? error : HUGE_VAL;  // H1
   }
 }
 
@@ -207,7 +208,8 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
   if (!bound.not_applicable.empty() || truth.empty()) return;
 
   s.form_count = row_forms(contract, problem, truth, s.row, s.forms);
-  bound.not_applicable = failed_assumption(s.row, problem, truth, head.range, problem.value_dim);
+  bound.not_applicable = failed_assumption(s.row, {s.forms.data(), s.form_count}, problem, truth,
+                                           head.range, problem.value_dim);
   if (!bound.not_applicable.empty()) return;
   take_row(contract, problem, given, truth, gradients, s);
   GradientBudget budget;
@@ -236,9 +238,10 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
   }
   gradient_weights(budget, s.row.keys, s.exact, s.used, shape != nullptr ? &shares : nullptr,
                    s.keys);
-  bound.not_applicable = failed_gradient_assumption(contract, head, budget, s);
+  const GradientLimits limits = gradient_limits(contract);
+  bound.not_applicable = failed_gradient_assumption(limits, budget, s);
   if (!bound.not_applicable.empty()) return;
-  bound_queries(head, problem, truth, gradients, budget, query, s, bound);
+  bound_queries(head, problem, truth, gradients, budget, query, limits.sum, s, bound);
   if (truth.has_sink) {
     bound.dsink =
         sink_gradient_error(sink_parts(contract, problem, budget, s),

@@ -122,7 +122,8 @@ void bound_row(const Contract& contract, const Problem& problem, const RowTruth&
     s.errors.push_back({&s.forms[f].weights, &s.forms[f].errors});
   }
   column_sums(rows, s.out.data(), s.signs.data(), s.errors, s.range, s.virtual_column);
-  bound.not_applicable = failed_assumption(s.row, problem, truth, s.range, columns);
+  bound.not_applicable =
+      failed_assumption(s.row, {s.forms.data(), forms}, problem, truth, s.range, columns);
   if (!bound.not_applicable.empty()) return;
 
   double largest_lse = 0;

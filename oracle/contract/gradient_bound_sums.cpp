@@ -42,6 +42,7 @@ GradientBoundSums::GradientBoundSums(const GradientShape& shape) : shape_(&shape
 }
 
 void GradientBoundSums::add(const RowShare& row) {
+  if (row.visible == 0) return;  // its query, which may be no number, meets no key
   if (pending_ == kPending) flush();
   for (std::int64_t k = 0; k < row.visible; ++k) {
     const std::int64_t place = shape_->place(row.first + row.index[k]);
@@ -102,8 +103,9 @@ void GradientBoundSums::finish() {
     const double lost_k =
         shape.scale_or_one * grow_k * (shape.underflow(place) + eta * k_magnitude_[at]);
     const double lost_v = grow_v * (shape.underflow(place) + eta * v_magnitude_[at]);
-    const bool k_fits = shape.scale_or_one * k_magnitude_[at] * largest_query_ <= omega;  // H1
-    const bool v_fits = v_magnitude_[at] * largest_upstream_ <= omega;
+    const bool k_fits =  // H1
+        shape.scale_or_one * grow_k * k_magnitude_[at] * largest_query_ <= omega;
+    const bool v_fits = grow_v * v_magnitude_[at] * largest_upstream_ <= omega;
     const auto close = [&](double* sums, std::int64_t columns, double lost, bool fits) {
       for (std::int64_t c = 0; c < columns; ++c) {
         const double bound = (sums[c] + lost) * kInflation;

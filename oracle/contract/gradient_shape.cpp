@@ -75,7 +75,17 @@ Terms visible_rows(const Contract& contract, const Problem& problem, std::int64_
   return terms;
 }
 
-/// Omega of the sums and of the types they are stored in on the way.
+}  // namespace
+
+double stored_gradient_underflow(const Contract& contract) {
+  const Contract::Backward& c = contract.backward;
+  const bool narrow = stored_partial(c) > 0 || !c.grad_store.empty();
+  // The contract declares no underflow of these stores. Gradients are stored in the inputs' type.
+  const double of_fp16 =
+      contract.inputs.dtype == DType::f16 ? format_of(DType::f16).smallest() / 2 : 0.0;
+  return narrow ? std::max({c.grad_eta, c.ds_eta, of_fp16}) : c.grad_eta;
+}
+
 double largest_gradient_sum(const Contract& contract) {
   const Contract::Backward& c = contract.backward;
   const double eta = stored_gradient_underflow(contract);
@@ -86,17 +96,6 @@ double largest_gradient_sum(const Contract& contract) {
   store(stored_partial(c));
   for (const double u : c.grad_store) store(u);
   return largest;
-}
-
-}  // namespace
-
-double stored_gradient_underflow(const Contract& contract) {
-  const Contract::Backward& c = contract.backward;
-  const bool narrow = stored_partial(c) > 0 || !c.grad_store.empty();
-  // The contract declares no underflow of these stores. Gradients are stored in the inputs' type.
-  const double of_fp16 =
-      contract.inputs.dtype == DType::f16 ? format_of(DType::f16).smallest() / 2 : 0.0;
-  return narrow ? std::max({c.grad_eta, c.ds_eta, of_fp16}) : c.grad_eta;
 }
 
 double scale_budget(const Contract& contract) {

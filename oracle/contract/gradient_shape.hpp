@@ -29,6 +29,8 @@ GradientSum sink_gradient_sum(const Contract&, const Problem&);
 GradientSum bias_gradient_sum(const Contract&, const Problem&, std::int64_t at_one_place = 1);
 /// Budget of the scale product, its constant, and the stores around it. (31), (32)
 double scale_budget(const Contract&);
+/// Omega of sums of gradients and of the types they are stored in on the way.
+double largest_gradient_sum(const Contract&);
 /// Underflow of a gradient, or of dS, that is stored before its last rounding.
 double stored_gradient_underflow(const Contract&);
 

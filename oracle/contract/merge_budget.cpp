@@ -29,22 +29,31 @@ void merge_unnormalized(const RowBudget& row, MergeBudget& out) {
   out.all.denominator += 2 * merges * hat(c.l.u);
 }
 
-/// The share of its denominator that a partial may lose to underflow. The key at its maximum enters
-/// as exp(0), or as the exponential of what the rounded maximum of a fused argument leaves. (18)
-double lost_share_of_partial(const RowBudget& row, const MergeBudget& budget) {
+/// eta_P / S_P where the denominator may add up the cast P, else 0.
+double cast_underflow_of_sum(const Contract& c) {
+  return c.p.sum_from_cast && c.p.normalized != Tri::yes ? c.p.eta / c.p.scale : 0;
+}
+
+/// -ln(1 - h'), h' the share of its denominator that a partial may lose to underflow. The key at
+/// its maximum enters as exp(0), or as the exponential of what the rounded maximum of a fused
+/// argument leaves. (18)
+double log_lost_of_partial(const RowBudget& row, const MergeBudget& budget) {
   const Contract& c = *row.contract;
-  const double lost =
-      (row.blocks + row.R) * row.n * c.softmax.exp_eta + (row.n + row.blocks + 2 * row.R) * c.l.eta;
+  const double blocks = row.blocks + row.R;
+  const double each = blocks * c.softmax.exp_eta + cast_underflow_of_sum(c);
   const double farthest = std::max(std::fabs(row.upper()), std::fabs(row.extremes.lowest));
   const double of_maximum =
       row.argument.maximum_lse * row.argument.temperature_grow * (farthest + row.lazy());
-  return lost * std::exp(of_maximum + 2 * (budget.all.more + budget.all.denominator));
+  const double of_cast = c.p.sum_from_cast ? hat(c.p.u) : 0;
+  const double lost =
+      (row.n * each + (row.n + blocks + row.R) * c.l.eta) *
+      std::exp(of_maximum + of_cast + 2 * (budget.all.more + budget.all.denominator));
+  return lost < 1 ? -std::log1p(-lost) : HUGE_VAL;
 }
 
 /// tail for a partial, which may hold keys without weight. (18)
-LseTail partial_tail(const RowBudget& row, const MergeBudget& budget, const LseSums& sums) {
-  const double lost = lost_share_of_partial(row, budget);
-  const double log_lost = lost < 1 ? -std::log1p(-lost) : HUGE_VAL;
+LseTail partial_tail(const RowBudget& row, const MergeBudget& budget, const LseSums& sums,
+                     double log_lost) {
   return lse_tail(row, budget.lse_total + sums.largest + log_lost, row.contract->partials.lse_u);
 }
 
@@ -60,9 +69,10 @@ void merge_by_weight(const RowBudget& row, MergeBudget& out) {
   const LseSums sums = lse_sums(out.view(row.keys));
   WeightedMerge merge;
   merge.sequential = out.form == Merge::lse_sequential;
-  merge.tail = partial_tail(row, out, sums);
+  const double log_lost = log_lost_of_partial(row, out);
+  merge.tail = partial_tail(row, out, sums, log_lost);
   merge.L = row.L;
-  merge.up = std::log1p(sums.above);
+  merge.up = std::log1p(sums.above) + log_lost;
   merge.merges = merge.sequential ? row.R - 1 : 1;
   merge.logaddexp =
       1.01 * (0.28 * us + 0.5 * exp_hat + 0.6932 * hat(c.lse.log_rel) + c.lse.log_abs);
@@ -84,9 +94,10 @@ void merge_sigmoid(const RowBudget& row, MergeBudget& out) {
   const double us = row.softmax_hat, merges = row.R - 1, running = running_lse(row);
   const LseSums sums = lse_sums(out.view(row.keys));
   const LseExtremes extremes = lse_extremes(row.keys, out.all.more + out.all.denominator);
-  const double up = std::log1p(sums.above);
+  const double log_lost = log_lost_of_partial(row, out);
+  const double up = std::log1p(sums.above) + log_lost;
   const double reach = std::max(std::fabs(row.L), extremes.largest) + up;        // La
-  const double tail = partial_tail(row, out, sums)(reach, reach);                // Z
+  const double tail = partial_tail(row, out, sums, log_lost)(reach, reach);      // Z
   const double span = std::max(0.0, row.L + up - extremes.smallest) + 2 * tail;  // X0
   const double log_error = std::expm1(hat(c.lse.log_rel) + 2 * us);
   const double of_span = std::expm1(us) + 1.01 * log_error;  // k_x
@@ -104,6 +115,24 @@ void merge_sigmoid(const RowBudget& row, MergeBudget& out) {
   out.leak_growth = merges * 2 * sigmoid;
 }
 
+/// What the cast takes from a denominator that adds up the cast P. Rounding to nearest or to zero
+/// moves no number by more than itself, so a key loses no more than it has. (16)
+double lost_in_casts(const RowBudget& row, const MergeBudget& budget) {
+  const Contract& c = *row.contract;
+  if (row.equal_scores && c.p.scale >= 2 * c.p.eta) return 0;  // the scale is a number of the type
+  const double each = budget.underflow_growth * cast_underflow_of_sum(c);
+  if (each == 0 || c.p.round == RoundMode::faithful) return row.n * each;
+  const KeyBudgetView view = budget.view(row.keys);
+  double lost = 0;
+  for (std::int64_t k = 0; k < row.keys.count; ++k) {
+    const auto j = static_cast<std::size_t>(k);
+    const double B = view.denominator != nullptr ? view.denominator[j] : view.denominator_of_all;
+    const double grown = std::max(view.common[j], view.common_lse[j]) + view.more + B;
+    lost += std::min(each, row.W * view.p[j] * std::exp(grown));
+  }
+  return lost;
+}
+
 /// kappa, G, H and G2. (16)
 void underflows(const RowBudget& row, double reach_max, MergeBudget& out) {
   const Contract& c = *row.contract;
@@ -115,7 +144,8 @@ void underflows(const RowBudget& row, double reach_max, MergeBudget& out) {
   const double rounds = 2 * row.n + row.blocks + 2 * row.R;
   out.value_underflow_constant = online ? kappa * rounds * c.pv.eta : 0;
   out.denominator_underflow =
-      kappa * (blocks * row.n * c.softmax.exp_eta + (row.n + row.blocks + 2 * row.R) * c.l.eta);
+      kappa * (blocks * row.n * c.softmax.exp_eta + (row.n + row.blocks + 2 * row.R) * c.l.eta) +
+      lost_in_casts(row, out);
   const double sum_growth = std::exp(row.gamma_pv);
   out.final_underflow = normalizing ? sum_growth * c.p.eta : 0;
   out.final_underflow_constant =
@@ -143,7 +173,7 @@ void finish_budgets(const RowBudget& row, MergeBudget& out) {
   BudgetMaxima maxima;
   if (out.uniform) {
     const double A = out.all.numerator, B = out.all.denominator;
-    maxima.reach = above_maximum(row.argument, row.upper(), 0) + A + out.shared;
+    maxima.reach = above_maximum(row.argument, row.upper(), 0) + std::max(A, B) + out.shared;
     maxima.numerator = A + row.cast_max;
     maxima.denominator = B;
     if (row.R > 1) maxima.partial = partial_maximum(row.keys, out.all.more, log_share) + A + B;

@@ -51,7 +51,7 @@ BudgetMaxima Maxima(const RowKeys& keys, const ArgumentBudget& argument,
     const auto A = Load(budgets.numerator, j), B = Load(budgets.denominator, j);
     const auto x = hn::Sub(hn::Add(s, Load(keys.error, j)), M);
     const auto above = hn::Add(x, hn::Mul(t_c, hn::Abs(x)));  // as above_maximum()
-    reach = hn::Max(reach, hn::Add(hn::Add(above, A), Load(budgets.shared, j)));
+    reach = hn::Max(reach, hn::Add(hn::Add(above, hn::Max(A, B)), Load(budgets.shared, j)));
     const auto weight = hn::Min(zero, hn::Add(s, share));
     partial =
         hn::Max(partial, hn::Add(hn::Add(weight, A), hn::Add(B, Load(budgets.common_lse, j))));

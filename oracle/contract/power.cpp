@@ -18,16 +18,19 @@ bool by_lse(Merge form) {
 }
 
 /// 1 - e^{-2 Lam_max}; under merges by LSE, |L| grows when keys are left out, which the factor
-/// covers as long as R (k_L + 2^-22) <= 2^-11. (42)
+/// covers as long as R (k_L + 2^-22) <= 2^-11. What is lost to underflow is counted for a row that
+/// keeps half of its weight. (42)
 double missing_mass(const BoundedRow& b, double largest_lse) {
-  double margin = 1;
+  double margin = 1, lost = 0;
   for (std::size_t f = 0; f < b.form_count; ++f) {
+    lost = std::max(lost, b.forms[f].budget.denominator_underflow / b.row.W);
     if (!by_lse(b.forms[f].budget.form)) continue;
     const double running = std::expm1(b.row.softmax_hat + hat(b.row.contract->partials.lse_u));
     if (b.row.R * (running + 0x1p-22) > 0x1p-11) return 1;
     margin = 1 + 0x1p-10;
   }
-  return -std::expm1(-2 * margin * largest_lse);
+  const double mass = -std::expm1(-2 * margin * largest_lse);
+  return mass > 0.5 && lost > 0x1p-60 ? 1 : mass;
 }
 
 /// What a kernel may return for a number within e of o lies within `low` and `high` in magnitude.

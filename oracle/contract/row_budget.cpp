@@ -60,9 +60,15 @@ double sink_error(const Contract& c, double sink) {
          std::exp(budget) * c.score.sink_roundings * c.score.eta;
 }
 
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::frexp(x, &exponent) == 0.5;
+}
+
 /// Every exponential of the row is exp(0) = 1. (26a)
 bool all_scores_equal(const Contract& c, const RowBudget& b, const RowTruth& row) {
   if (!c.softmax.exp_zero_exact || c.softmax.lazy || b.keys.has_sink) return false;
+  if (c.p.sum_from_cast && !is_power_of_two(c.p.scale)) return false;
   const bool one_partial = b.R == 1 || (c.partials.merge == std::vector{Merge::unnormalized} &&
                                         c.partials.o_u == 0 && c.partials.run_u == 0);
   if (!one_partial || b.terms.count >= std::int64_t{1} << accumulator_digits(c.l.acc)) return false;
@@ -138,11 +144,6 @@ void argument_budget(const Contract& c, const RowTruth& row, RowBudget& b) {
   out.exp_error = b.exp_hat;
 }
 
-bool is_power_of_two(double x) {
-  int exponent = 0;
-  return std::frexp(x, &exponent) == 0.5;
-}
-
 /// cast_j from y of key_budgets(). (12)
 void casts(const Contract& c, RowKeys& keys) {
   const double all = hat(c.p.u);
@@ -167,12 +168,14 @@ void sum_budgets(const Contract& c, RowBudget& b) {
   b.gamma_pv = gamma(c.pv.acc, b.partial);
   b.numerator = hat(c.inputs.load_u_v) + b.gamma_pv + b.sum_rescales * hat(c.pv.u);
   if (c.p.normalized != Tri::no) b.numerator += b.division;
-  // A scale that is no power of two rounds when it is applied and when it is taken out.
-  if (!is_power_of_two(c.p.scale)) {
-    b.numerator += 2 * std::max({b.softmax_hat, hat(c.pv.u), hat(c.finish.u)});
-  }
   b.denominator = gamma(c.l.acc, with_sink) + b.sum_rescales * hat(c.l.u);
   if (b.equal_scores) b.denominator = 0;
+  // A scale that is no power of two rounds when it is applied and when it is taken out.
+  if (!is_power_of_two(c.p.scale)) {
+    const double twice = 2 * std::max({b.softmax_hat, hat(c.pv.u), hat(c.finish.u)});
+    b.numerator += twice;
+    if (c.p.sum_from_cast) b.denominator += twice;
+  }
 }
 
 }  // namespace

@@ -125,7 +125,8 @@ double lse_bound(const RowBudget& row, const MergeBudget& budget) {
 }
 
 double largest_lse_bound(const RowBudget& row, const MergeBudget& budget) {
-  const double H = budget.denominator_underflow / row.W, largest = budget.sums.largest;
+  // Twice, for a row that lacks up to half of its weight.
+  const double H = 2 * budget.denominator_underflow / row.W, largest = budget.sums.largest;
   const double ratio =
       log_ratio({std::expm1(largest), -std::expm1(-largest), std::exp(-largest), largest}, H);
   return lse_from(row, budget, ratio, budget.lse_total + ratio);

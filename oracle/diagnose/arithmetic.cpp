@@ -142,19 +142,25 @@ std::vector<Ladder> ladders(const Contract& contract) {
 /// Asks contracts about the answers to out and lse, about more and more rows.
 class Acceptance {
  public:
-  Acceptance(const Case& input, const CheckOptions& options, std::vector<AnswerKind> kinds,
-             const std::vector<Row>& worst, const ComparedRows& compared)
+  Acceptance(const Case& input, const Contract& declared, const CheckOptions& options,
+             std::vector<AnswerKind> kinds, const std::vector<Row>& worst,
+             const ComparedRows& compared)
       : input_(input), options_(options), kinds_(std::move(kinds)) {
     options_.walk.progress = {};
-    steps_ = {worst, compared.spread(kFewRows), compared.rows};
+    steps_ = {{worst}, {compared.spread(kFewRows)}, {compared.rows}};
+    for (Step& step : steps_) {
+      judge_rows(input_, declared, options_, kinds_, step.rows, step.elements);
+    }
   }
 
-  /// FAIL, UNDECIDED without power, or PASS on all rows that are compared.
+  /// FAIL, UNDECIDED without power, or PASS on all rows that are compared. A contract that judges
+  /// fewer elements than the declared one accepts nothing: those that it refused may be among them.
   Verdict ask(const Contract& contract, std::int64_t& elements) const {
     Verdict verdict = Verdict::fail;
-    for (const std::vector<Row>& rows : steps_) {
-      verdict = judge_rows(input_, contract, options_, kinds_, rows, elements);
-      if (verdict == Verdict::fail) break;
+    for (const Step& step : steps_) {
+      verdict = judge_rows(input_, contract, options_, kinds_, step.rows, elements);
+      if (verdict == Verdict::fail) return verdict;
+      if (elements < step.elements) return Verdict::undecided;
     }
     return verdict;
   }
@@ -165,7 +171,11 @@ class Acceptance {
   const Case& input_;
   CheckOptions options_;
   std::vector<AnswerKind> kinds_;
-  std::vector<std::vector<Row>> steps_;
+  struct Step {
+    std::vector<Row> rows{};
+    std::int64_t elements = 0;  // that the declared contract judges
+  };
+  std::vector<Step> steps_;
 };
 
 /// The first form that accepts. Of two forms without power in a row every later one is looser than
@@ -201,7 +211,7 @@ void add_arithmetic(const Case& input, const Contract& contract, const CheckOpti
     refused = refused || answer.verdict == Verdict::fail;
   }
   if (!refused) return;  // gradients alone: that is a question for fit
-  const Acceptance acceptance(input, options, kinds, worst, compared);
+  const Acceptance acceptance(input, contract, options, kinds, worst, compared);
   const std::vector<Ladder> all = ladders(contract);
   for (std::size_t n = 0; n < all.size(); ++n) {
     climb(all[n], acceptance, diagnosis);

@@ -168,7 +168,9 @@ void add_tiles(const Subject& subject, Mutants& mutants) {
   }
 }
 
-void add_exchanges(Mutants& mutants) {
+/// dk in place of dv, or added to it: where both have the same width.
+void add_exchanges(const Problem& p, Mutants& mutants) {
+  if (p.head_dim != p.value_dim) return;
   const int both = kDk + kDv;
   add(mutants, "DKV-SWAP", "dk and dv are exchanged", both,
       [](GradientRule& r) { r.exchanged = true; });
@@ -227,6 +229,7 @@ void add_neighbours(const Sharing& sharing, const Shards& shards, const std::str
           },
           "RING-HOPS");
     }
+    if (sharing.problem->head_dim != sharing.problem->value_dim) continue;
     add(mutants, "DKV-SWAP", "dk holds dk + dv, dv is that" + words, both, [=](GradientRule& r) {
       r.dv_in_dk = 1;
       r.dv_from = neighbour;
@@ -311,7 +314,7 @@ std::vector<GradientMutant> gradient_classes(const Subject& subject) {
   add_factors(subject, scale, mutants);
   add_terms(subject, mutants);
   add_groups(subject, mutants);
-  add_exchanges(mutants);
+  add_exchanges(subject.problem(), mutants);
   add_ring(subject, mutants);
   add_tiles(subject, mutants);
   add_addition_classes(subject, mutants);

@@ -95,12 +95,15 @@ void Comparison::compare_with_truth(const JudgedAnswers& answers, const RefusedE
     tells_ = tells_ || refutes(element.right, out, answers.out_rule);
     return;
   }
-  // Of several forms of the LSE the one that is left has to tell; those before it are refuted.
   for (const ExpectedRow::Lse& form : expected.lse) {
-    if (expected.lse.size() > 1 && refuted_forms_.count(form.words) != 0) continue;
-    tells_ = tells_ || refutes_lse(element.right, form.value, contract, answers.lse->dtype);
-    return;
+    if (!refutes_lse(element.right, form.value, contract, answers.lse->dtype)) continue;
+    if (expected.lse.size() == 1) tells_ = true;
+    telling_forms_.insert(form.words);
   }
+}
+
+bool Comparison::tells_from_truth() const {
+  return tells_ || (!forms_.empty() && telling_forms_.count(lse_words()) != 0);
 }
 
 std::string Comparison::lse_words() const {

@@ -54,7 +54,8 @@ class Comparison {
   /// refuses: a form that would accept the right answer everywhere explains nothing.
   void compare_with_truth(const JudgedAnswers&, const RefusedElement&, const ExpectedRow&,
                           const Contract&);
-  bool tells_from_truth() const { return tells_; }
+  /// Of several forms of the LSE the one that is left has to tell.
+  bool tells_from_truth() const;
   /// The mutant never writes this row of out, or of the LSE.
   void leave_open(const Row& row, bool of_lse) { (of_lse ? open_lse_ : open_out_).push_back(row); }
   /// Rows of which it says nothing, in whole or in part.
@@ -68,7 +69,7 @@ class Comparison {
   std::int64_t elements_ = 0, open_ = 0;
   std::vector<Row> open_out_, open_lse_;
   std::vector<std::string> forms_;  // of the LSE, in the mutant's order
-  std::set<std::string> refuted_forms_;
+  std::set<std::string> refuted_forms_, telling_forms_;
 };
 
 }  // namespace ringproof::oracle

@@ -303,7 +303,8 @@ void add_functions(const Subject& subject, const CheckOptions& options, const Re
     for (std::size_t m = 0; m < results[n].size(); ++m) {
       const Comparison& one = results[n][m];
       const bool unwritten = mutants[m].open || families[n].setting.out_from;
-      if (one.refuted() || (unwritten && leaves_right_rows_open(one))) {
+      const bool tells = one.tells_from_truth() || mutants[m].open;
+      if (one.refuted() || !tells || (unwritten && leaves_right_rows_open(one))) {
         ++diagnosis.refuted;
       } else if (one.elements() > one.open()) {
         diagnosis.explanations.push_back({mutants[m].id, mutants[m].also, mutants[m].words,

@@ -16,6 +16,7 @@ BiasBudget::BiasBudget(const Contract& contract, const Problem& problem, const G
   const GradientSum sum = bias_gradient_sum(contract, problem, rule.pairs_of_place);
   budget = sum.budget + sum_of_hats(contract.backward.grad_store);
   underflow = sum.budget > 0 ? 2 * contract.backward.grad_eta + sum.underflow : 0;
+  largest = largest_gradient_sum(contract);
 }
 
 AdditionSums::AdditionSums(const BiasShape& shape, BiasBudget bias,
@@ -47,6 +48,7 @@ void AdditionSums::add(std::int64_t n, double weight, double relative, const Add
 /// With what the sum in binary64 may be off, and the evaluation of the bound itself.
 double AdditionSums::bound(std::int64_t n) const {
   const std::size_t at = place(n);
+  if (!(absolute_[at] + bound_[at] <= bias_.largest)) return HUGE_VAL;  // H1
   const double terms = static_cast<double>(terms_[at]);
   return (bound_[at] + 0x1p-53 * (terms + 8) * absolute_[at]) * (1 + 0x1p-30 + 0x1p-52 * terms);
 }

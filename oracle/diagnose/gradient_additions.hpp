@@ -16,6 +16,7 @@ namespace ringproof::oracle {
 struct BiasBudget {
   double budget = 0;     // Gb: stores, and the sum over what the bias is broadcast over
   double underflow = 0;  // of each addend
+  double largest = 0;    // Omega of the sum and its stores
   BiasBudget(const Contract&, const Problem&, const GradientRule&);
 };
 

@@ -77,7 +77,6 @@ PairCollector::PairCollector(const Problem& p, const Contract& contract, const G
   pairs_.output_underflow = output_rounding(contract.out).eta;
   pairs_.limits = gradient_limits(contract);
   pairs_.largest_key = head.largest_key;
-  pairs_.largest_sum = shape_.largest_sum;
   pairs_.sum_underflow = shape_.underflow_unit;
 }
 

@@ -64,7 +64,7 @@ struct GradientPairs {
   std::vector<KeyOfHead> key{};                      // [Nk]
   GradientLimits limits{};
   double largest_key = 0, largest_query = 0, largest_upstream = 0;
-  double largest_sum = 0, sum_underflow = 0;  // of dk and dv: Omega, eta_g
+  double sum_underflow = 0;  // eta_g
   // Log budgets: of a product, of an addition of sums with its store, of the cast of P; and expm1
   // of two roundings of the exponential's argument.
   double product_hat = 0, addition_hat = 0, cast_hat = 0, argument_growth = 0;

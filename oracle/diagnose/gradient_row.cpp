@@ -143,8 +143,9 @@ WrongPair RowOfPairs::pair(std::int64_t j, bool with_factor) const {
   w.error = score_gradient_error(budget_, w.x);
   w.underflow = score_gradient_underflow(budget_, w.x);
   const double magnitude = gradient_of_score(w.x) + w.error + w.underflow;
+  const double products = dp.absolute + w.x.product_error;
   w.unbounded = !row_.bounded ||
-                !(dp.absolute + w.x.product_error + std::abs(budget_.delta) <= pairs_.limits.dp) ||
+                !pairs_.limits.products_fit(products, budget_.delta, budget_.delta_error) ||
                 !(magnitude * budget_.scale_or_one <= pairs_.limits.ds);
   return w;
 }

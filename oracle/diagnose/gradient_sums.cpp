@@ -126,7 +126,8 @@ void WrongSums::add_value(const RowOfPairs& row, const WrongPair& w, std::int64_
 void WrongSums::finish_query(const RowOfPairs& row) {
   const GradientBudget& budget = row.budget();
   const std::int64_t D = pairs_.head_dim;
-  const bool fits = magnitude_q_ * largest_factor_q_ * pairs_.largest_key <= pairs_.limits.sum;
+  const double largest = magnitude_q_ * largest_factor_q_ * pairs_.largest_key;
+  const bool fits = largest * budget.grow_after_query <= pairs_.limits.sum;  // H1
   const double lost = rule_.factor_q == 0
                           ? 0
                           : largest_factor_q_ * budget.grow_after_query *
@@ -180,11 +181,12 @@ void WrongSums::finish_key(std::int64_t j) {
       bound[d] = known && closed < kLargest ? closed : HUGE_VAL;
     }
   };
-  const bool k_fits =
-      largest_factor_k_ * of.magnitude_k * pairs_.largest_query <= pairs_.largest_sum;
+  const double largest_k = largest_factor_k_ * of.magnitude_k * pairs_.largest_query;
+  const bool k_fits = largest_k * (1 + of.relative_k) <= pairs_.limits.sum;
   const double upstream = rule_.ones_for_dout ? 1 : pairs_.largest_upstream;
   const double factor_v = std::max(1.0, std::abs(rule_.factor_v));
-  const bool v_fits = factor_v * of.magnitude_v * upstream <= pairs_.largest_sum;
+  const double largest_v = factor_v * of.magnitude_v * upstream;
+  const bool v_fits = largest_v * (1 + of.relative_v) <= pairs_.limits.sum;
   close(sums.bound_k, pairs_.head_dim,
         largest_factor_k_ * (1 + of.relative_k) * (N + eta * of.magnitude_k),
         k_fits && !of.unbounded_k, rule_.factor_k);

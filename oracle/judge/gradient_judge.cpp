@@ -1,11 +1,13 @@
 #include "oracle/judge/gradient_judge.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 
 #include "oracle/case/error.hpp"
+#include "oracle/contract/gradient_shape.hpp"
 #include "oracle/judge/certified_rows.hpp"
 #include "oracle/judge/gradient_element.hpp"
 #include "oracle/judge/head_judge.hpp"
@@ -38,7 +40,9 @@ class HeadBoundsPool {
 };
 
 /// Judges the rows of a tensor whose elements are sums over rows of several heads or batches.
-void judge_sums(const SummedRows& sums, const JudgedGradient& judged, TensorTally& tally) {
+/// `largest`: Omega of a sum and its stores, H1.
+void judge_sums(const SummedRows& sums, const JudgedGradient& judged, double largest,
+                TensorTally& tally) {
   const Tensor& answer = *judged.answer;
   const auto& shape = answer.shape;
   for (std::int64_t n = 0; n < shape[0] * shape[1] * shape[2]; ++n) {
@@ -57,8 +61,8 @@ void judge_sums(const SummedRows& sums, const JudgedGradient& judged, TensorTall
       }
       const SummedElement element =
           sum == nullptr ? SummedElement{} : sum->elements[static_cast<std::size_t>(c)];
-      add_gradient_element(place, c, value, element.value.value(), element.bound, judged.rule,
-                           tally);
+      const double bound = element.magnitude <= largest ? element.bound : HUGE_VAL;
+      add_gradient_element(place, c, value, element.value.value(), bound, judged.rule, tally);
     }
   }
 }
@@ -116,9 +120,12 @@ bool GradientRules::bias_is_summed() const {
 namespace {
 
 void judge_sums(const GradientRules& rules, const RowSums& sums, GradientTally& tally) {
-  if (rules.bias_is_summed()) judge_sums(sums.bias, rules.dbias, tally[AnswerKind::dbias]);
+  const double largest = largest_gradient_sum(*rules.contract);
+  if (rules.bias_is_summed()) {
+    judge_sums(sums.bias, rules.dbias, largest, tally[AnswerKind::dbias]);
+  }
   if (rules.dsinks.answer != nullptr) {
-    judge_sums(sums.sinks, rules.dsinks, tally[AnswerKind::dsinks]);
+    judge_sums(sums.sinks, rules.dsinks, largest, tally[AnswerKind::dsinks]);
   }
 }
 
@@ -205,8 +212,8 @@ GradientTally judge_gradients(const GradientRules& rules, const WalkOptions& opt
   judge_sums(rules, sums, tally);
   // Without queries no head was visited: all keys are unseen, and their gradients exactly 0.
   if (rules.problem->queries == 0) {
-    if (rules.dk.answer != nullptr) judge_sums({}, rules.dk, tally[AnswerKind::dk]);
-    if (rules.dv.answer != nullptr) judge_sums({}, rules.dv, tally[AnswerKind::dv]);
+    if (rules.dk.answer != nullptr) judge_sums({}, rules.dk, 0, tally[AnswerKind::dk]);
+    if (rules.dv.answer != nullptr) judge_sums({}, rules.dv, 0, tally[AnswerKind::dv]);
   }
   if (rules.bits == 0) judge_sums_exactly(rules, options, team, tally);
   return tally;

@@ -1,8 +1,19 @@
 #include "oracle/judge/summed_rows.hpp"
 
+#include <cmath>
 #include <limits>
 
 namespace ringproof::oracle {
+
+namespace {
+
+void add_to(SummedElement& sum, const Certified& addend, double bound) {
+  sum.value.add(addend);
+  sum.bound += bound;
+  sum.magnitude += std::abs(addend.hi) + bound;
+}
+
+}  // namespace
 
 SummedRow& SummedRows::row(std::int64_t number, std::int64_t columns) {
   SummedRow& row = rows_[number];
@@ -16,6 +27,7 @@ void SummedRows::merge(const SummedRows& later) {
     for (std::size_t n = 0; n < other.elements.size(); ++n) {
       sum.elements[n].value.merge(other.elements[n].value);
       sum.elements[n].bound += other.elements[n].bound;
+      sum.elements[n].magnitude += other.elements[n].magnitude;
     }
     if (sum.not_applicable.empty()) sum.not_applicable = other.not_applicable;
     sum.failed |= other.failed;
@@ -54,8 +66,7 @@ void RowSums::add(const RowTruth& row, const RowGradients& gradients, const doub
   if (sinks_wanted) {
     SummedRow& sum = sinks.row(row.h, 1);
     sum.failed |= gradients.failed;
-    if (!gradients.failed) sum.elements[0].value.add(gradients.dsink);
-    sum.elements[0].bound += sink_bound;
+    if (!gradients.failed) add_to(sum.elements[0], gradients.dsink, sink_bound);
   }
   if (!bias_wanted()) return;
   SummedRow& sum = bias_row(row);
@@ -64,9 +75,8 @@ void RowSums::add(const RowTruth& row, const RowGradients& gradients, const doub
   for (std::size_t n = 0; n < row.score.size(); ++n) {
     if (row.score[n] == -std::numeric_limits<double>::infinity()) continue;
     const auto column = static_cast<std::size_t>(row.keys.first) + n;
-    SummedElement& element = sum.elements[bias_shape[3] == 1 ? 0 : column];
-    element.value.add(gradients.dbias[n]);
-    if (bias_bound != nullptr) element.bound += bias_bound[n];
+    add_to(sum.elements[bias_shape[3] == 1 ? 0 : column], gradients.dbias[n],
+           bias_bound != nullptr ? bias_bound[n] : 0);
   }
 }
 

@@ -17,6 +17,7 @@ namespace ringproof::oracle {
 struct SummedElement {
   CertifiedSum value;
   double bound = 0;
+  double magnitude = 0;  // of the addends and their bounds: no partial sum is larger
 };
 
 /// One row of a stored tensor of such elements.

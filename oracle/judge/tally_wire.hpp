@@ -86,8 +86,8 @@ void transfer(Wire& wire, CertifiedSum& sum) {
 
 template <class Wire>
 void transfer(Wire& wire, SummedElement& element) {
-  auto& [value, bound] = element;
-  wire(value, bound);
+  auto& [value, bound, magnitude] = element;
+  wire(value, bound, magnitude);
 }
 
 template <class Wire>

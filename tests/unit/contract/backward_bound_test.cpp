@@ -1,7 +1,9 @@
 // The bounds of gradients against the literal reading of the document, and what must hold whatever
 // the formulas are.
+#include <limits>
 #include <string>
 
+#include "oracle/contract/assumptions.hpp"
 #include "oracle/contract/cast_classes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/unit/contract/literal_backward.hpp"
@@ -93,11 +95,11 @@ TEST_CASE("the bounds of gradients are the document's, read literally") {
         CAPTURE(row);
         const RowGradientBound& bound = judged.rows[row];
         for (std::size_t d = 0; d < bound.dq.size(); ++d) {
-          check_agrees(bound.dq[d], literal.dq[row][d], budget);
+          check_agrees(bound.dq[d], literal.dq[row][d], budget, literal.dq_size[row]);
           ++compared;
         }
         for (std::size_t j = 0; j < bound.dbias.size(); ++j) {
-          check_agrees(bound.dbias[j], literal.dbias[row][j], budget);
+          check_agrees(bound.dbias[j], literal.dbias[row][j], budget, literal.dq_size[row]);
         }
         check_agrees(bound.dsink, literal.dsink[row], budget);
       }
@@ -196,24 +198,41 @@ TEST_CASE("a row on which a gradient may overflow is not judged, and says which 
     f = test::GradientFixture::random(seed);
   }
   const auto reason = [&](const char* backward) {
-    const std::string text = R"({"base":"fp32","backward":)" + std::string(backward) + "}";
+    const std::string text =
+        R"({"base":"fp32","inputs":{"dtype":"fp16"},"backward":)" + std::string(backward) + "}";
     const Judged judged(read_contract(text, Spec{}), f);
     std::string first;
     for (const RowGradientBound& row : judged.rows) {
       if (first.empty()) first = row.not_applicable;
+      if (first.empty() && !row.dq.empty() && std::isinf(row.dq[0])) first = "dq has no bound";
     }
     return first;
   };
   const char* const dp = R"({"dp_store":["0x1p-11"],"dp_store_eta":"0x1p-25"})";
   const char* const ds = R"({"ds_u":"0x1p-11","ds_eta":"0x1p-25"})";
   const char* const sum = R"({"ring":{"acc_u":"0x1p-11"},"grad_eta":"0x1p-25"})";
-  for (const char* backward : {"{}", dp, ds, sum}) CHECK(reason(backward) == "");
+  // Partial sums that travel or wait in 16 bits.
+  const char* const ring = R"({"ring":{"store_u":"0x1p-11","count":4}})";
+  const char* const chunks = R"({"ring":{"count":{"keys":1,"rows":1}},"group_store_u":"0x1p-11"})";
+  for (const char* backward : {"{}", dp, ds, sum, ring, chunks}) CHECK(reason(backward) == "");
   for (double& x : f.dout) x *= 0x1p30;
   f.finish();
   CHECK(reason("{}") == "");
   CHECK(reason(dp) == "H1: dP may overflow");
   CHECK(reason(ds) == "H1: dS may overflow");
-  CHECK(reason(sum) == "H1: a sum of gradients may overflow");
+  // A sum that may overflow has no bound, and leaves the other gradients theirs.
+  for (const char* backward : {sum, ring, chunks}) {
+    CHECK(reason(backward) == "dq has no bound");
+  }
+}
+
+TEST_CASE("the difference of dP and D may overflow where both fit") {
+  const GradientLimits limits = gradient_limits(read_contract("fp32", Spec{}));
+  const double omega = std::numeric_limits<float>::max();
+  CHECK(limits.products_fit(omega / 4, omega / 4, 0));
+  CHECK_FALSE(limits.products_fit(0.75 * omega, omega / 4, 0));
+  CHECK_FALSE(limits.products_fit(omega / 4, 0.75 * omega, 0));
+  CHECK_FALSE(limits.products_fit(omega / 4, omega / 4, omega / 2));
 }
 
 TEST_CASE("where probabilities may vanish altogether no gradient of the row has a bound") {

@@ -45,6 +45,14 @@ const std::string kContracts[] = {
     "bf16-flash+exp13",
     "bf16-ring2+exp13+keys7",
     "bf16-flash+sumcast",
+    "fp8-e4m3-flash+sumcast",
+    "fp16-ring3+sumcast+sigmoid",
+    R"({"base":"fp8-e4m3-flash+sumcast","p":{"scale":3}})",
+    R"({"base":"fp8-e4m3-flash+sumcast","p":{"scale":1,"round":"faithful"}})",
+    R"({"base":"fp8-e4m3-flash+sumcast","p":{"scale":"0x1p-2"}})",
+    R"({"base":"fp16-decode4+sumcast","p":{"eta":"0x1p-12"}})",
+    R"({"base":"fp32","l":{"acc":{"model":"any_order","u":"0x1p-6","products":"exact"},)"
+    R"("eta":"0x1p-10"}})",
     "bf16-flash+ftz",
     "bf16-flash+softcap",
     "bf16-flash+bias",
@@ -106,6 +114,26 @@ TEST_CASE("the bound is the document's, read literally, for every preset and var
       check_agrees(bound.lse, literal.lse, literal.largest_budget);
       check_agrees(bound.functional, literal.functional, literal.largest_budget);
     }
+  }
+}
+
+TEST_CASE("a denominator of cast probabilities loses what the cast flushes to zero") {
+  // Beside a sink at the maximum all keys are below half the smallest number of fp8: the kernel
+  // adds up zeros, and its LSE is the sink.
+  for (const double below : {-13.0, -12.5, -14.0}) {
+    test::RowFixture fixture(36, 16, 1);
+    fixture.row.dot.assign(36, below);
+    fixture.row.abs_dot.assign(36, -below);
+    fixture.row.has_sink = true;
+    fixture.row.sink = 0;
+    fixture.values.assign(36, 1);
+    fixture.finish();
+    CHECK(256 * std::exp(below) < 0x1p-10);
+    const RowBound bound = fixture.bound(read_contract("fp8-e4m3-flash+sumcast", Spec{}));
+    CHECK(bound.lse >= fixture.row.lse.hi);
+    CHECK(bound.lse < 2 * fixture.row.lse.hi);
+    // A P that is added up before the cast loses nothing.
+    CHECK(fixture.bound(read_contract("fp8-e4m3-flash", Spec{})).lse < 0.5 * fixture.row.lse.hi);
   }
 }
 

@@ -13,6 +13,12 @@ Real Literal::tail(Real m, Real lmax, Real LL, Real uL) const {  // (24)
          expm1l(th) * LL;
 }
 
+/// eta_P / S_P if l may add up the cast P.
+Real Literal::summed_eta() const {
+  const bool cast = c.p.sum_from_cast && c.p.normalized != Tri::yes;
+  return cast ? c.p.eta / static_cast<Real>(c.p.scale) : 0;
+}
+
 void Literal::merge_constants() {
   const Real up_o = hat(c.partials.o_u), up_run = hat(c.partials.run_u), uL = c.partials.lse_u;
   if (merge == Merge::unnormalized) {  // (17)
@@ -22,17 +28,19 @@ void Literal::merge_constants() {
     }
   }
   if (merge == Merge::none || merge == Merge::unnormalized) return;
-  const Real up = log1pl(total([](const Key& k) { return k.p * expm1l(k.CL + k.B); }));
   const Real most = maximum([](const Key& k) { return k.CL + k.B; });
   const Real farthest = maximum([](const Key& k) { return fabsl(k.s) + k.eps; }) + tau;
   const Real fused =
       c.softmax.arg != ExpArgument::fma_scaled
           ? 0
           : expl((c.softmax.alpha_from == AlphaFrom::scaled_max ? 1 : 2) * us) * us * fc * farthest;
-  const Real lost = ((T + R) * n * static_cast<Real>(c.softmax.exp_eta) +
-                     (n + T + 2 * R) * static_cast<Real>(c.l.eta)) *
-                    expl(fused + 2 * ((1 + nal) * ex + keys.front().B));
-  const Real lmax = lmax_rest + most + (lost < 1 ? -log1pl(-lost) : HUGE_VALL);
+  const Real lost =
+      ((T + R) * n * static_cast<Real>(c.softmax.exp_eta) + n * summed_eta() +
+       (n + T + 2 * R) * static_cast<Real>(c.l.eta)) *
+      expl(fused + (c.p.sum_from_cast ? hat(c.p.u) : 0) + 2 * ((1 + nal) * ex + keys.front().B));
+  const Real log_lost = lost < 1 ? -log1pl(-lost) : HUGE_VALL;
+  const Real lmax = lmax_rest + most + log_lost;
+  const Real up = log1pl(total([](const Key& k) { return k.p * expm1l(k.CL + k.B); })) + log_lost;
   const Real kL = expm1l(us + hat(uL));
   if (merge == Merge::lse_sigmoid) {
     const Real La =
@@ -86,12 +94,18 @@ void Literal::absolute_terms() {  // (16), (16a)
   if (fma) shift += expl((scaled ? 1 : 2) * us) * us * fc * fabsl(Mp);
   kappa = expl(nal * ex + shift + maximum([&](const Key& k) {
                  const Real above = k.s + k.eps - M;
-                 return above + tc * fabsl(above) + k.A - k.cast + k.z;
+                 return above + tc * fabsl(above) + std::max(k.A - k.cast, k.B) + k.z;
                }));
   const Real eta_o = c.pv.eta, eta_e = c.softmax.exp_eta;
   G_v = kappa * ((yes ? 0 : c.p.eta / static_cast<Real>(c.p.scale)) + (T + R) * eta_e);
   G_1 = yes ? 0 : kappa * (2 * n + T + 2 * R) * eta_o;
-  H = kappa * ((T + R) * n * eta_e + (n + T + 2 * R) * c.l.eta);
+  H = kappa * ((T + R) * n * eta_e + (n + T + 2 * R) * c.l.eta) + total([&](const Key& k) {
+        const Real own = W * k.p * expl(std::max(k.C, k.CL) + k.B);
+        const bool exact = ones && c.p.scale >= 2 * c.p.eta;
+        if (exact) return 0.0L;
+        const Real each = kappa * summed_eta();
+        return c.p.round == RoundMode::faithful ? each : std::min(each, own);
+      });
   G2_v = any ? expl(Gpv) * c.p.eta : 0;
   G2_1 = c.finish.roundings * eta_o + (any ? expl(Gpv) * 2 * n * eta_o : 0);
   Pt = R > 1 ? (2 * R - 1) * (c.partials.eta + 2 * eta_o) * expl(maximum([&](const Key& k) {

@@ -91,7 +91,10 @@ class Sums {
     result.dbias.emplace_back(problem.bias ? N : 0, 0);
     result.dsink.push_back(0);
     result.magnitudes.push_back({List(N, 0), List(N, 0), List(N, 0)});
-    if (f.truth[static_cast<std::size_t>(index)].empty()) return;
+    if (f.truth[static_cast<std::size_t>(index)].empty()) {
+      result.dq_size.push_back(0);
+      return;
+    }
     GradientRow row(c, f, index);
     row.prepare();
     result.largest_budget = std::max(result.largest_budget, row.largest + row.Th());
@@ -133,6 +136,7 @@ class Sums {
       }
       most += row.dS(n) + row.ES(n) + row.es(n);
     }
+    result.dq_size.push_back(s1 * expl(Aq) * most * largest(f.k));
     for (std::size_t d = 0; d < D; ++d) {
       result.dq.back()[d] =
           scale * expl(row.Lamp) * (e[d] + row.ED * (fabsl(kbar[d]) + 0x1p-30L * kbar_extent[d])) +
@@ -198,8 +202,8 @@ class Sums {
 
   void finish() {
     for (std::size_t j = 0; j < N; ++j) {
-      result.dk_size.push_back(s1 * k_most[j] * largest(f.q));
-      result.dv_size.push_back(v_most[j] * largest(f.dout));
+      result.dk_size.push_back(s1 * expl(Ak(j)) * k_most[j] * largest(f.q));
+      result.dv_size.push_back(expl(GV(j)) * v_most[j] * largest(f.dout));
       if (of_key[j].N == 0 && of_key[j].G == 0) continue;  // no row sees it
       for (Real& x : result.dk[j]) x += s1 * expl(Ak(j)) * (of_key[j].N + b.grad_eta * k_most[j]);
       for (Real& x : result.dv[j]) x += expl(GV(j)) * (of_key[j].N + b.grad_eta * v_most[j]);

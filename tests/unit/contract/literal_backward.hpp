@@ -21,9 +21,10 @@ struct LiteralGradients {
   std::vector<long double> dsink;               // [rows]
   std::vector<std::vector<long double>> dk;     // [Nk][D]
   std::vector<std::vector<long double>> dv;     // [Nk][Dv]
-  std::vector<long double> dk_size, dv_size;    // [Nk] sums of absolute values, for H1
-  std::vector<LiteralMagnitudes> magnitudes;    // [rows]
-  long double largest_budget = 0;               // beyond 1 the product may round up to e^x
+  // Sums of absolute values, for H1: [rows], [Nk].
+  std::vector<long double> dq_size, dk_size, dv_size;
+  std::vector<LiteralMagnitudes> magnitudes;  // [rows]
+  long double largest_budget = 0;             // beyond 1 the product may round up to e^x
 };
 
 LiteralGradients literal_gradients(const oracle::Contract&, const GradientFixture&);

@@ -238,6 +238,7 @@ void Literal::key_constants(Real na, bool scaled) {
     if (c.p.normalized != Tri::no) k.A += nd;
     if (!power) k.A += 2 * std::max({us, hat(c.pv.u), hat(c.finish.u)});
     k.B = ones ? 0 : Gl + nrs * hat(c.l.u);  // (14)
+    if (!power && c.p.sum_from_cast) k.B += 2 * std::max({us, hat(c.pv.u), hat(c.finish.u)});
     k.z = 0;
     k.Al = k.A;
   }
@@ -263,7 +264,9 @@ void Literal::common_constants() {
   }
   const bool equal =
       maximum([&](const Key& k) { return k.s == M && k.eps == 0 ? 0.0L : 1.0L; }) == 0;
-  ones = equal && !approx && !row.has_sink && tau == 0 &&
+  int e = 0;
+  const bool whole_sum = !c.p.sum_from_cast || frexp(c.p.scale, &e) == 0.5;
+  ones = equal && !approx && !row.has_sink && tau == 0 && whole_sum &&
          !(c.softmax.arg == ExpArgument::fma_scaled && M != 0) && n < 0x1p24L &&
          (R == 1 || (c.partials.merge == std::vector{Merge::unnormalized} && c.partials.o_u == 0 &&
                      c.partials.run_u == 0));

@@ -71,6 +71,7 @@ struct Literal {
   void blocks();
   void common_constants();
   void key_constants(Real na, bool scaled);
+  Real summed_eta() const;
   void merge_constants();
   void absolute_terms();
   Real tail(Real m, Real lmax, Real LL, Real uL) const;

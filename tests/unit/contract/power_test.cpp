@@ -237,3 +237,48 @@ TEST_CASE("a bound that is no number wins over every other, so that it is seen")
   take_larger(largest, std::nan(""));
   CHECK(std::isnan(largest));
 }
+
+TEST_CASE("what a denominator loses counts twice for a row that lacks half of its weight") {
+  // One key at the maximum, one at `second`, and many that the cast to fp8 may take whole.
+  const auto row = [](double second, std::size_t light, bool lacks_second) {
+    test::RowFixture fixture(static_cast<std::int64_t>(light) + 2, 16, 1);
+    fixture.row.dot.assign(light + 2, -13.0);
+    fixture.row.abs_dot.assign(light + 2, 13.0);
+    fixture.row.dot[0] = fixture.row.abs_dot[0] = 0;
+    fixture.row.dot[1] = second, fixture.row.abs_dot[1] = -second;
+    fixture.values.assign(light + 2, 1);
+    if (lacks_second) fixture.hide(1);
+    fixture.finish();
+    return fixture;
+  };
+  const Contract contract = read_contract("fp8-e4m3-flash+sumcast", Spec{});
+  for (const std::size_t light : {20000, 40000}) {
+    // The score at which the second key has just the mass that is claimed to be refused.
+    double low = -10, high = 0;
+    for (int n = 0; n < 40; ++n) {
+      const double middle = (low + high) / 2;
+      const auto f = row(middle, light, false);
+      (f.row.p[1] < f.bound(contract).power.missing_mass_lse ? low : high) = middle;
+    }
+    const auto whole = row(high, light, false), lacking = row(high, light, true);
+    const double mass = whole.bound(contract).power.missing_mass_lse;
+    CAPTURE(light, mass);
+    REQUIRE(whole.row.p[1] >= mass);
+    CHECK(mass < 0.5);
+    CHECK(whole.row.lse.hi - lacking.row.lse.hi >
+          whole.bound(contract).lse + lacking.bound(contract).lse);
+  }
+  const auto lost = row(-1, 400000, false);
+  CHECK(lost.bound(contract).power.missing_mass_lse == 1);
+}
+
+TEST_CASE("the missing mass counts what a denominator may lose for half of the weight") {
+  // Of four equal keys in blocks of one l = 4, and 4 + 4 + 2 steps may each lose 2^-10 of it.
+  test::RowFixture fixture(4, 16, 1);
+  fixture.values.assign(4, 1);
+  fixture.finish();
+  const Contract contract = read_contract(R"({"base":"fp32","l":{"eta":"0x1p-10"}})", Spec{});
+  const double lost = 10 * 0x1p-10 / 4, kept = 1 - 2 * lost;
+  const double mass = fixture.bound(contract).power.missing_mass_lse;
+  CHECK(std::abs(mass / (1 - kept * kept) - 1) < 0.01);
+}

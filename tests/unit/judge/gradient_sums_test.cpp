@@ -73,3 +73,52 @@ TEST_CASE("a sum with a row that no number of digits certifies is left open") {
   CHECK(dsinks.failed == 1);
   CHECK(dsinks.elements == 2);
 }
+
+TEST_CASE("a row that sees nothing but its sink leaves all keys judged, whatever its query is") {
+  CaseBuilder builder = random_case(DType::f32, {.heads = 1, .queries = 3});
+  builder.set("sinks", normal(DType::f32, {1}, 6));
+  builder.set("mask", make_tensor(DType::boolean, {1, 1, 3, 9},
+                                  [](std::int64_t n) { return n < 9 ? 0.0 : 1.0; }));
+  add_upstream(builder, DType::f32);
+  answer_gradients(builder, DType::f32);
+  for (const double q : {1e30, std::numeric_limits<double>::quiet_NaN()}) {
+    set_value(builder, "q", 1, q);
+    const Report report = judge(builder, "fp32");
+    CHECK(report.verdict == Verdict::pass);
+    CHECK(report.find(AnswerKind::dk)->tally.elements == 9 * 4);
+    CHECK(report.find(AnswerKind::dk)->tally.unbounded == 0);
+  }
+}
+
+TEST_CASE("a sum of dsinks or dbias that may overflow on the way has no bound") {
+  // The sink has nearly all weight, and each query adds its dlse: 40000, 40000, -40000, -40000.
+  CaseBuilder builder = random_case(DType::f16, {.heads = 1, .queries = 4, .keys = 1});
+  builder.set("q", make_tensor(DType::f16, {1, 1, 4, 4}, [](std::int64_t) { return 0; }));
+  builder.set("sinks", make_tensor(DType::f32, {1}, [](std::int64_t) { return 20; }));
+  builder.set("dlse", make_tensor(DType::f32, {1, 1, 4},
+                                  [](std::int64_t i) { return i < 2 ? 40000.0 : -40000.0; }));
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto judged = [&](const char* contract, double scale) {
+    CaseBuilder with = builder;
+    for (std::int64_t i = 0; i < 4; ++i) {
+      set_value(with, "dlse", i, scale * value_at(with, "dlse", i));
+    }
+    with.set("dsinks", make_tensor(DType::f32, {1}, [&](std::int64_t) { return infinity; }));
+    return judge(with, contract).find(AnswerKind::dsinks)->tally;
+  };
+  CHECK(judged("fp16-ring2-lowp", 1).unbounded == 1);  // it carries partial sums in fp16
+  CHECK(judged("fp16-ring2-lowp", 1).failed == 0);
+  CHECK(judged("fp16-ring2-lowp", 0x1p-3).failed == 1);
+  CHECK(judged("fp32-ring2", 1).failed == 1);
+  // The other way round: the key has all weight, and a bias of one element hears of every query.
+  builder.erase("sinks");
+  builder.set("k", make_tensor(DType::f16, {1, 1, 1, 4}, [](std::int64_t) { return 0; }));
+  builder.set("bias", make_tensor(DType::f32, {1}, [](std::int64_t) { return 0; }));
+  const auto bias = [&](const char* contract) {
+    CaseBuilder with = builder;
+    with.set("dbias", make_tensor(DType::f32, {1}, [&](std::int64_t) { return infinity; }));
+    return judge(with, contract).find(AnswerKind::dbias)->tally;
+  };
+  CHECK(bias("fp16-ring2-lowp").unbounded == 1);
+  CHECK(bias("fp32-ring2").failed == 1);
+}

@@ -1,0 +1,45 @@
+// Answers that no class explains although some of a class's boxes hold them: what a form leaves
+// open, what another contract does not judge, what right answers may have as well.
+#include <limits>
+
+#include "tests/unit/diagnose/planted.hpp"
+#include "tests/unit/judge/gradient_case.hpp"
+
+using namespace ringproof::oracle;
+using namespace ringproof::test;
+
+TEST_CASE("an LSE that is left open explains nothing if out is right") {
+  // The rows see keys of one tile of 8; two tiles more lie behind what they see.
+  CaseBuilder builder = plain_case(R"({"version": 1, "causal": "top_left"})",
+                                   {.heads = 1, .queries = 8, .keys = 20}, DType::f32);
+  for (const double wrong : {std::numeric_limits<double>::quiet_NaN(), 17.0}) {
+    set_value(builder, "lse", 3, wrong);
+    const Diagnosed result = explain(builder, "fp32");
+    REQUIRE(result.report.verdict == Verdict::fail);
+    CHECK(result.ids().empty());
+  }
+}
+
+TEST_CASE("a looser contract that does not judge what was refused explains nothing") {
+  // The row with the wrong LSE has values that fp16 cannot add up.
+  CaseBuilder builder = random_case(DType::bf16, {.heads = 1, .queries = 3, .keys = 3});
+  builder.spec = R"({"version": 1, "causal": "top_left"})";
+  for (std::int64_t c = 0; c < 3; ++c) set_value(builder, "v", c + 6, 0x1p17);
+  answer(builder, DType::bf16);
+  set_value(builder, "lse", 2, value_at(builder, "lse", 2) + 1);
+  const Diagnosed result = explain(builder, "bf16-flash");
+  REQUIRE(result.report.find(AnswerKind::lse)->tally.failed == 1);
+  CHECK(result.ids().empty());
+}
+
+TEST_CASE("gradients of different widths are never exchanged") {
+  CaseBuilder builder = random_case(DType::f32, {.heads = 1, .head_dim = 5, .value_dim = 2});
+  add_upstream(builder, DType::f32);
+  answer(builder, DType::f32);
+  answer_gradients(builder, DType::f32);
+  for (std::int64_t n = 0; n < 9 * 2; ++n) set_value(builder, "dv", n, 0);
+  const Diagnosed result = explain(builder, "fp32");
+  REQUIRE(result.report.verdict == Verdict::fail);
+  CHECK(result.ids().count("DQ-ZERO") == 1);
+  CHECK(result.ids().count("DKV-SWAP") == 0);
+}
