@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import by_suite  # noqa: E402
 import by_test  # noqa: E402
+import places  # noqa: E402
 
 ROOT = HERE.parent.parent
 EXCUSES = json.loads((HERE / "excuses.json").read_text(encoding="utf-8"))
@@ -67,6 +68,12 @@ def problems():
                for path in sorted(ROOT.glob(pattern))]
     edited = {mutant["file"] for mutant in tests + suite}
     yield from missing("sources", sources, edited & set(sources))
+
+    # Each source of the judge that decides something has a fault, and each function that a formula
+    # or a lemma is written at.
+    every, edited, functions, met = places.files_and_functions(tests + suite)
+    yield from missing("judge", every, edited)
+    yield from missing("formulas", functions, met)
 
     # Each public function is called by a test, each function of the Python package and each command
     # and preset is named by one; each claim has a test of its own name, and that test kills.
