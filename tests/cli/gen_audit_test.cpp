@@ -45,6 +45,11 @@ TEST_CASE("audit takes a rule as JSON and says which mistakes it accepts") {
   const Run unknown = run_ringproof("audit --rule no-such-rule");
   CHECK(unknown.code == 2);
   CHECK(contains(unknown.err, "flash-attention"));
+  const Run negative = run_ringproof(
+      R"(audit --rule '{"name": "loose", "compares": {"out": [{"kind": "cosine", "atol": -1}]}}')");
+  CHECK(negative.code == 2);
+  CHECK(negative.out.empty());
+  CHECK(contains(negative.err, R"(--rule: rule "loose", compares.out[0]: atol belongs to close)"));
   // The table is of no case and of no other rule, and says so instead of leaving them out.
   for (const char* other : {"x.safetensors", "--rule flash-attention", "--shards x.safetensors"}) {
     const Run table = run_ringproof(std::string("audit --table ") + other);

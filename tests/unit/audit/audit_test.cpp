@@ -136,7 +136,7 @@ TEST_CASE("inputs are drawn as the rule's own test draws them") {
     const std::string text =
         std::string(R"({"name": "test", "inputs": {"dtype": "F32", "keys": 48, "head_dim": 16,
     "distribution": ")") +
-        distribution + R"("}, "compares": {}})";
+        distribution + R"("}, "compares": {"out": [{"atol": 1}]}})";
     const GeneratedCase inputs = rule_inputs(read_rule(nlohmann::json::parse(text), "test"), 1);
     const Case problem = inputs.as_case();
     double most = 0, least = 0;

@@ -1,4 +1,5 @@
 // Statistics of tolerance rules, on numbers worked out by hand, and the rules as data.
+#include <algorithm>
 #include <cmath>
 
 #include "oracle/audit/rule.hpp"
@@ -17,6 +18,25 @@ Comparison rule_of(Kind kind) {
   return rule;
 }
 
+struct Refused {
+  const char *text, *place, *reason;
+};
+
+/// What read_rule() says.
+std::string message(const char* text) {
+  try {
+    read_rule(nlohmann::json::parse(text), "FILE");
+  } catch (const BadInput& error) {
+    return error.what();
+  }
+  return "read";
+}
+
+void check_message(const Refused& one) {
+  CHECK(message(one.text) ==
+        R"(FILE: rule "unnamed", )" + std::string(one.place) + ": " + one.reason);
+}
+
 }  // namespace
 
 TEST_CASE("close: the worst element over what it is allowed") {
@@ -30,6 +50,32 @@ TEST_CASE("close: the worst element over what it is allowed") {
   rule.fraction = 0;
   CHECK(ratio_of(rule, Numbers{NAN}, Numbers{1}, {}) == HUGE_VAL);
   CHECK(ratio_of(rule, Numbers{-HUGE_VAL}, Numbers{-HUGE_VAL}, {}) == 0);
+  CHECK(ratio_of(rule, Numbers{-HUGE_VAL}, Numbers{HUGE_VAL}, {}) == HUGE_VAL);
+}
+
+TEST_CASE("close: a share of mismatches is the decimal as written") {
+  Comparison rule = rule_of(Kind::close);
+  // How many of `count` elements may be wrong.
+  const auto allowed = [&](double fraction, std::size_t count) {
+    rule.fraction = fraction;
+    std::size_t wrong = 0;
+    for (Numbers answer(count); wrong < count; ++wrong) {
+      answer[wrong] = 1;
+      if (ratio_of(rule, answer, Numbers(count), {}) > 1) break;
+    }
+    return wrong;
+  };
+  for (int percent = 0; percent < 100; ++percent) {
+    INFO(percent);
+    CHECK(allowed(percent / 100.0, 100) == static_cast<std::size_t>(percent));
+  }
+  CHECK(allowed(0.29, 50) == 14);
+  CHECK(allowed(0.29, 99) == 28);
+  CHECK(allowed(0.2899999999999999, 100) == 28);
+  CHECK(allowed(0.001, 1000) == 1);
+  CHECK(allowed(0.001, 999) == 0);
+  CHECK(allowed(0x1p-1074, 10) == 0);
+  CHECK(allowed(0.9999999999999999, 10) == 9);
 }
 
 TEST_CASE("close: nothing is allowed where exact and atol are zero") {
@@ -71,15 +117,91 @@ TEST_CASE("every public rule says where it stands, and looks at something") {
   }
 }
 
-TEST_CASE("a rule with an unknown key or word is refused by name") {
-  const auto read = [](const char* text) { return read_rule(nlohmann::json::parse(text), "r"); };
-  CHECK_NOTHROW(read(R"({"compares": {"out": [{"atol": 1}]}})"));
-  for (const char* text :
-       {R"([])", R"({})", R"({"compares": {}, "tolerance": 1})", R"({"compares": {"dbias": []}})",
-        R"({"compares": {"out": {}}})", R"({"compares": {"out": [{"kind": "near"}]}})",
-        R"({"compares": {"out": [{"atol": "1"}]}})", R"({"compares": {}, "inputs": {"keys": 0}})",
-        R"({"compares": {}, "inputs": {"dtype": "I32"}})"}) {
-    INFO(text);
-    CHECK_THROWS_AS(read(text), BadInput);
+TEST_CASE("a rule that means nothing is refused by rule, place and reason") {
+  CHECK(message(R"({"compares": {"out": [{"atol": 1}]}})") == "read");
+  CHECK(message(R"({"compares": {"lse": [{"atol": 0, "rtol": 0, "fraction": 0}]}})") == "read");
+  CHECK(message(R"({"compares": {"out": [{"kind": "error ratio", "factor": 2}],
+                                 "dq": [{"kind": "nmse", "limit": 3}]}})") == "read");
+  for (const Refused& one : {
+           Refused{R"([])", "FILE", "is a list, but an object is needed"},
+           {R"({})", "FILE", "compares is missing"},
+           {R"({"compare": {}})", "FILE", R"(unknown key "compare" (nearest known: compares))"},
+           {R"({"name": 1})", "FILE", "name is 1, but a string is needed"},
+       }) {
+    CHECK(message(one.text) == std::string(one.place) + ": " + one.reason);
+  }
+  for (const Refused& one : {
+           Refused{R"({"compares": []})", "compares", "is a list, but an object is needed"},
+           {R"({"compares": {}})", "compares", "needs at least one of out, lse, dq, dk, dv"},
+           {R"({"compares": {"out": []}})", "compares",
+            "out needs a list of conditions, at least one"},
+           {R"({"compares": {"out": {}}})", "compares",
+            "out needs a list of conditions, at least one"},
+           {R"({"compares": {"dbias": []}})", "compares",
+            R"(unknown key "dbias" (nearest known: dk))"},
+           {R"({"compares": {"out": [{}, 3]}})", "compares.out[1]",
+            "is 3, but an object is needed"},
+           {R"({"compares": {"out": [{"kind": "near"}]}})", "compares.out[0]",
+            R"(kind is "near", but one of close, error ratio, cosine, rmse, nmse is needed)"},
+           {R"({"compares": {"out": [{"tol": 1}]}})", "compares.out[0]",
+            R"(unknown key "tol" (nearest known: atol))"},
+           {R"({"compares": {"out": [{"atol": "1"}]}})", "compares.out[0]",
+            R"(atol is "1", but 0 or more is needed)"},
+           {R"({"compares": {"out": [{"atol": -1}]}})", "compares.out[0]",
+            "atol is -1, but 0 or more is needed"},
+           {R"({"compares": {"out": [{"rtol": -1}]}})", "compares.out[0]",
+            "rtol is -1, but 0 or more is needed"},
+           {R"({"compares": {"out": [{"fraction": 1}]}})", "compares.out[0]",
+            "fraction is 1, but 0 or more and less than 1 is needed"},
+           {R"({"compares": {"out": [{"fraction": -0.5}]}})", "compares.out[0]",
+            "fraction is -0.5, but 0 or more and less than 1 is needed"},
+       }) {
+    check_message(one);
+  }
+}
+
+TEST_CASE("a condition holds the keys of its kind, and what it needs") {
+  for (const Refused& one : {
+           Refused{R"({"compares": {"out": [{"limit": 1}]}})", "compares.out[0]",
+                   "limit belongs to cosine, rmse and nmse, not to close"},
+           {R"({"compares": {"dq": [{"kind": "cosine", "atol": 0.5}]}})", "compares.dq[0]",
+            "atol belongs to close and error ratio, not to cosine"},
+           {R"({"compares": {"out": [{"kind": "error ratio", "factor": 2, "rtol": 1}]}})",
+            "compares.out[0]", "rtol belongs to close, not to error ratio"},
+           {R"({"compares": {"out": [{"kind": "rmse", "limit": 1, "factor": 2}]}})",
+            "compares.out[0]", "factor belongs to error ratio, not to rmse"},
+           {R"({"compares": {"out": [{"kind": "nmse", "limit": 1, "fraction": 0}]}})",
+            "compares.out[0]", "fraction belongs to close, not to nmse"},
+           {R"({"compares": {"out": [{"kind": "cosine"}]}})", "compares.out[0]",
+            "limit is missing"},
+           {R"({"compares": {"out": [{"kind": "cosine", "limit": 2}]}})", "compares.out[0]",
+            "limit is 2, but more than 0 and less than 2 is needed"},
+           {R"({"compares": {"out": [{"kind": "rmse", "limit": 0}]}})", "compares.out[0]",
+            "limit is 0, but more than 0 is needed"},
+           {R"({"compares": {"out": [{"kind": "nmse", "limit": -1}]}})", "compares.out[0]",
+            "limit is -1, but more than 0 is needed"},
+           {R"({"compares": {"out": [{"kind": "error ratio"}]}})", "compares.out[0]",
+            "factor is missing"},
+           {R"({"compares": {"out": [{"kind": "error ratio", "factor": 0}]}})", "compares.out[0]",
+            "factor is 0, but more than 0 is needed"},
+           {R"({"compares": {"dv": [{"kind": "error ratio", "factor": 2}]}})", "compares.dv[0]",
+            "error ratio is of out alone: the run in low precision has no other tensor"},
+       }) {
+    check_message(one);
+  }
+}
+
+TEST_CASE("inputs and the source of a rule are refused by place and reason") {
+  for (const Refused& one : {
+           Refused{R"({"inputs": {"keys": 0}})", "inputs",
+                   "keys is 0, but an integer from 1 to 65536 is needed"},
+           {R"({"inputs": {"dtype": "I32"}})", "inputs", "dtype is no float type"},
+           {R"({"inputs": {"factor": 0}})", "inputs", "factor is 0, but more than 0 is needed"},
+           {R"({"inputs": {"causal": "left"}})", "inputs",
+            R"(causal is "left", but one of none, top_left, bottom_right is needed)"},
+           {R"({"source": {"commit": "1"}})", "source",
+            R"(unknown key "commit" (nearest known: project))"},
+       }) {
+    check_message(one);
   }
 }
