@@ -60,6 +60,7 @@ class Auditor {
     report.rows = static_cast<std::int64_t>(queries_.size()) * p.batches * p.heads;
     report.rows_total = p.queries * p.batches * p.heads;
     report.exact = judged("", "the exact answer, rounded", rounded_);
+    report.exact.times = 1;
     add_made_up(report);
     report.findings = catalogue_findings();
     return report;
@@ -67,6 +68,7 @@ class Auditor {
 
  private:
   std::vector<RuleFinding> catalogue_findings() {
+    if (!looks_at_forward()) return {};
     Families families = mutant_catalogue(subject_);
     const WantsForm wants = first_forms(options_.forms_per_class);
     for (Family& family : families) {
@@ -196,6 +198,9 @@ class Auditor {
     answer.open = answer.open || (lse.kind == Expected::Kind::anything && looks_at_lse());
     answer.lse[place] = stored(lse, exact ? DType::f64 : lse_type_);
   }
+  bool looks_at_forward() const {
+    return looks_at_lse() || rule_.compares.count(AnswerKind::out) != 0;
+  }
   bool looks_at_lse() const { return rule_.compares.count(AnswerKind::lse) != 0; }
 
   /// The answer without a mistake.
@@ -216,10 +221,13 @@ class Auditor {
   }
 
   RuleFinding judged(const std::string& id, const std::string& words, const Answer& answer) const {
-    RuleFinding finding{id, words, 0, true, {}};
+    RuleFinding finding{.id = id, .words = words};
     for (const auto& [kind, comparisons] : rule_.compares) {
       const bool lse = kind == AnswerKind::lse;
-      if (!lse && kind != AnswerKind::out) continue;  // gradients: gradient_audit.cpp
+      if (!lse && kind != AnswerKind::out) {
+        finding.not_computed.push_back(kind);
+        continue;
+      }
       for (const Comparison& one : comparisons) {
         const double ratio = ratio_of(one, lse ? answer.lse : answer.out,
                                       lse ? exact_.lse : exact_.out, low_precision_);
@@ -229,7 +237,6 @@ class Auditor {
         }
       }
     }
-    finding.accepted = finding.ratio <= 1;
     return finding;
   }
 
@@ -245,9 +252,12 @@ class Auditor {
     }
   }
 
-  /// Answers of which every element is `value(row, column)`; the LSE is right.
+  /// Answers of which every element is `value(row, column)`; the LSE is right. `times`: so many
+  /// times the exact value, which says what the gradients are as well.
   template <class Value>
-  void add_answer(const char* words, AuditReport& report, Value&& value) {
+  void add_answer(const char* words, std::optional<double> times, AuditReport& report,
+                  Value&& value) {
+    if (!looks_at_forward() && !times) return;
     const Problem& p = input_.problem;
     Answer answer;
     answer.lse = rounded_.lse;
@@ -262,12 +272,13 @@ class Auditor {
       }
     }
     report.made_up.push_back(judged("", words, answer));
+    report.made_up.back().times = times;
   }
 
   void add_made_up(AuditReport& report) {
     const Problem& p = input_.problem;
-    add_answer("zeros", report, [](const Row&, std::int64_t, double) { return 0.0; });
-    add_answer("the mean of the visible values", report,
+    add_answer("zeros", 0, report, [](const Row&, std::int64_t, double) { return 0.0; });
+    add_answer("the mean of the visible values", {}, report,
                [&](const Row& row, std::int64_t c, double) {
                  double sum = 0, count = 0;
                  const KeyRange range = visible_range(p, row.b, row.i);
@@ -278,11 +289,12 @@ class Auditor {
                  }
                  return count > 0 ? sum / count : 0;
                });
-    add_answer("the first row of V", report, [&](const Row& row, std::int64_t c, double) {
+    add_answer("the first row of V", {}, report, [&](const Row& row, std::int64_t c, double) {
       return p.keys > 0 ? p.v.at(row.b, p.kv_head(row.h), 0, c) : 0;
     });
-    add_answer("0.9 of the answer", report,
-               [](const Row&, std::int64_t, double exact) { return 0.9 * exact; });
+    constexpr double kMost = 0.9;
+    add_answer("0.9 of the answer", kMost, report,
+               [](const Row&, std::int64_t, double exact) { return kMost * exact; });
   }
 
   const Case& input_;

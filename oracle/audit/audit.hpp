@@ -8,6 +8,7 @@
 //   const AuditReport report = audit(inputs.as_case(), contract, rule, {});
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,20 +18,28 @@
 
 namespace ringproof::oracle {
 
-/// What the rule says of one wrong answer.
+/// What the rule says of one answer. One tensor is enough to refuse; to accept takes all of them,
+/// so that an answer is left open where a compared tensor was not computed.
 struct RuleFinding {
   std::string id, words;
-  double ratio = 0;        // measured over allowed, the largest of all conditions
-  bool accepted = false;   // ratio at most 1
-  std::string refused_by;  // the tensor of that condition
+  double ratio = 0;                        // measured over allowed, largest of what was computed
+  std::string refused_by{};                // the tensor of that condition
+  std::vector<AnswerKind> not_computed{};  // compared by the rule
+  std::optional<double> times{};           // made up: so many times the exact answer
+
+  bool refused() const { return !(ratio <= 1); }
+  bool accepted() const { return !refused() && not_computed.empty(); }
+  bool open() const { return !refused() && !not_computed.empty(); }
 };
 
 struct AuditReport {
   std::string rule;
   std::int64_t rows = 0, rows_total = 0;
-  RuleFinding exact;                  // the exact answer itself, rounded: a sound rule accepts it
-  std::vector<RuleFinding> made_up;   // zeros, mean of V, V[0], 0.9 of the answer
-  std::vector<RuleFinding> findings;  // forms that change an answer, in the order of the catalogue
+  RuleFinding exact;                 // the exact answer itself, rounded: a sound rule accepts it
+  std::vector<RuleFinding> made_up;  // zeros, mean of V, V[0], 0.9 of the answer
+  // Forms that change an answer, in the order of the catalogue. What a mistake of the forward pass
+  // makes of gradients depends on the backward pass beside it, and is not computed.
+  std::vector<RuleFinding> findings;
 };
 
 struct AuditOptions {
@@ -44,7 +53,8 @@ struct AuditOptions {
 GeneratedCase rule_inputs(const Rule&, std::uint64_t seed, std::int64_t shorter = 1);
 
 /// The same for mistakes of the backward pass, where the rule compares gradients and the case has
-/// dout. All rows are compared. Adds to the findings of the report.
+/// dout. All rows are compared. Takes the report of audit() and adds the findings, whose out and
+/// lse are those of the exact answer, and the gradients of the exact answer and its multiples.
 void audit_gradients(const Case&, const Contract&, const Rule&, const AuditOptions&, AuditReport&);
 
 AuditReport audit(const Case&, const Contract&, const Rule&, const AuditOptions&);

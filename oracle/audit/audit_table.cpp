@@ -19,8 +19,9 @@ std::string number(double value) {
 }
 
 struct ByClass {
-  int forms = 0, accepted = 0;
+  int forms = 0, accepted = 0, open = 0;
   double least = HUGE_VAL;  // smallest ratio
+  bool refused() const { return accepted + open == 0; }
 };
 
 std::map<std::string, ByClass> by_class(const AuditReport& report) {
@@ -28,10 +29,25 @@ std::map<std::string, ByClass> by_class(const AuditReport& report) {
   for (const RuleFinding& finding : report.findings) {
     ByClass& one = classes[finding.id];
     ++one.forms;
-    one.accepted += finding.accepted;
+    one.accepted += finding.accepted();
+    one.open += finding.open();
     one.least = std::min(one.least, finding.ratio);
   }
   return classes;
+}
+
+/// "dq, dk, dv": what the rule compares and no mistake of the forward pass was asked for.
+std::string not_computed(const RuleFinding& finding) {
+  std::string words;
+  for (const AnswerKind kind : finding.not_computed) {
+    words.append(words.empty() ? "" : ", ").append(name(kind));
+  }
+  return words;
+}
+
+/// "ID", or "ID n/m" where some forms alone are meant.
+std::string some_of(const std::string& id, int some, int forms) {
+  return some == forms ? id : id + " " + std::to_string(some) + "/" + std::to_string(forms);
 }
 
 std::string inputs_in_words(const Rule& rule) {
@@ -99,19 +115,26 @@ std::string to_text(const AuditReport& report) {
                      std::to_string(report.rows_total) +
                      " rows; the ratio is measured over allowed\n";
   const auto line = [&](const RuleFinding& finding) {
-    text += std::string("  ") + (finding.accepted ? "accepts " : "refuses ") + finding.words +
-            ": ratio " + number(finding.ratio) + "\n";
+    const char* verdict = finding.open()       ? "leaves open "
+                          : finding.accepted() ? "accepts "
+                                               : "refuses ";
+    text += std::string("  ") + verdict + finding.words + ": ratio " + number(finding.ratio);
+    if (finding.open()) text += ", " + not_computed(finding) + " not computed";
+    text += "\n";
   };
   line(report.exact);
   for (const RuleFinding& finding : report.made_up) line(finding);
   for (const auto& [id, one] : by_class(report)) {
     text += "  " + id + ": accepts " + std::to_string(one.accepted) + " of " +
-            std::to_string(one.forms) + " forms, smallest ratio " + number(one.least) + "\n";
+            std::to_string(one.forms) + " forms, " +
+            (one.open > 0 ? "leaves open " + std::to_string(one.open) + ", " : "") +
+            "smallest ratio " + number(one.least) + "\n";
   }
   for (const RuleFinding& finding : report.findings) {
-    if (finding.accepted)
-      text +=
-          "    " + finding.id + ": " + finding.words + ": ratio " + number(finding.ratio) + "\n";
+    if (finding.refused()) continue;
+    text += "    " + finding.id + ": " + finding.words + ": ratio " + number(finding.ratio);
+    if (finding.open()) text += ", " + not_computed(finding) + " not computed";
+    text += "\n";
   }
   return text;
 }
@@ -146,19 +169,20 @@ std::string source_in_words(const Rule& rule) {
 
 /// One rule of the table.
 std::string entry(const Rule& rule, const AuditReport& report) {
-  std::string in_full, in_part, refused, made_up;
+  std::string in_full, in_part, open, refused, made_up;
+  const auto add = [](std::string& to, const std::string& words) {
+    to.append(to.empty() ? "" : ", ").append(words);
+  };
   for (const auto& [id, one] : by_class(report)) {
-    std::string& to = one.accepted == 0 ? refused : one.accepted == one.forms ? in_full : in_part;
-    to += (to.empty() ? "" : ", ") + id;
-    if (one.accepted > 0 && one.accepted < one.forms) {
-      to += " " + std::to_string(one.accepted) + "/" + std::to_string(one.forms);
+    if (one.accepted > 0) {
+      add(one.accepted == one.forms ? in_full : in_part, some_of(id, one.accepted, one.forms));
     }
-    if (one.accepted == 0) to += " (" + number(one.least) + ")";
+    if (one.open > 0) add(open, some_of(id, one.open, one.forms));
+    if (one.refused()) add(refused, id + " (" + number(one.least) + ")");
   }
   for (const RuleFinding& one : report.made_up) {
-    made_up +=
-        (made_up.empty() ? "" : ", ") + one.words + (one.accepted ? ": accepted" : ": refused");
-    made_up += " (" + number(one.ratio) + ")";
+    const char* verdict = one.open() ? ": open (" : one.accepted() ? ": accepted (" : ": refused (";
+    add(made_up, one.words + verdict + number(one.ratio) + ")");
   }
   const auto or_none = [](const std::string& words) { return words.empty() ? "none" : words; };
   std::string text = rule.name + "\n";
@@ -167,9 +191,10 @@ std::string entry(const Rule& rule, const AuditReport& report) {
   text += wrapped("inputs", inputs_in_words(rule));
   text += wrapped("accepts in full", or_none(in_full));
   text += wrapped("accepts in part", or_none(in_part));
+  if (rule.compares_gradients()) text += wrapped("leaves open", or_none(open));
   text += wrapped("refuses", or_none(refused));
   text += wrapped("made up", made_up);
-  if (!report.exact.accepted) text += wrapped("exact answer, rounded", "refused");
+  if (report.exact.refused()) text += wrapped("exact answer, rounded", "refused");
   return text;
 }
 

@@ -75,7 +75,13 @@ json as_json(const oracle::Fit& fit, const oracle::Diagnosis& diagnosis) {
 
 json as_json(const oracle::RuleFinding& one) {
   const json ratio = std::isfinite(one.ratio) ? json(one.ratio) : json(nullptr);
-  return {{"id", one.id}, {"words", one.words}, {"accepted", one.accepted}, {"ratio", ratio}};
+  json not_computed = json::array();
+  for (const oracle::AnswerKind kind : one.not_computed) not_computed.push_back(name(kind));
+  return {{"id", one.id},
+          {"words", one.words},
+          {"accepted", one.accepted()},
+          {"ratio", ratio},
+          {"not_computed", not_computed}};
 }
 
 json as_json(const oracle::AuditReport& report) {

@@ -63,8 +63,22 @@ def test_an_audit_shows_what_a_loose_rule_accepts():
     assert str(loose)
     with pytest.raises(ValueError, match="rule"):
         ringproof.audit("no such rule", q, k, v)
+    with pytest.raises(ValueError, match="atol is -1"):
+        ringproof.audit({"atol": -1}, q, k, v)
+    with pytest.raises(ValueError, match="atol belongs to close"):
+        ringproof.audit({"kind": "cosine", "limit": 0.1, "atol": 1.0}, q, k, v)
     with pytest.raises(TypeError, match="causal"):
         ringproof.audit({"atol": 1.0}, causal=True)
+
+
+def test_an_audit_accepts_nothing_whose_gradients_it_did_not_compute():
+    rule = {"compares": {"out": [{"atol": 10.0}], "dv": [{"atol": 100.0}]},
+            "inputs": {"keys": 33, "head_dim": 8}}
+    found = ringproof.audit(rule)
+    of_forward = next(one for one in found.findings if one["id"] == "SCALE")
+    assert of_forward["not_computed"] == ["dv"] and not of_forward["accepted"]
+    assert "SCALE" not in found.accepted
+    assert "DQ-ZERO" in found.accepted
 
 
 def test_contracts_have_names_hashes_and_fields():

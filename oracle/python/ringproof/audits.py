@@ -13,8 +13,9 @@ from ._problem import from_parts
 class Audit:
     """Which known mistakes a tolerance rule accepts: `str` is the table, the fields are its data.
 
-    Findings are {"id", "words", "accepted", "ratio"}; ratio is measured over allowed, None beyond
-    all numbers.
+    Findings are {"id", "words", "accepted", "ratio", "not_computed"}; ratio is measured over
+    allowed, None beyond all numbers. What the rule compares and was not computed ("dq", ...) keeps
+    a finding from being accepted, whatever its ratio.
     """
 
     text: str
@@ -47,7 +48,7 @@ def audit(rule, q=None, k=None, v=None, *, contract=None, sampled_rows=64, forms
     Raises ValueError.
     """
     if isinstance(rule, dict) and "compares" not in rule:
-        rule = {"name": "given", "compares": {"out": [dict(rule, kind="close")]}}
+        rule = {"name": "given", "compares": {"out": [{"kind": "close", **rule}]}}
     text = rule if isinstance(rule, str) else json.dumps(rule)
     if q is None and arguments:
         raise TypeError(f"audit() without q takes no {', '.join(arguments)}")
