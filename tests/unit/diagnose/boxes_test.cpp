@@ -9,11 +9,10 @@
 #include <set>
 #include <sstream>
 
-#include "oracle/diagnose/gradient_additions.hpp"
-#include "tests/adversary/backward_attack.hpp"
 #include "tests/adversary/mistakes.hpp"
 #include "tests/adversary/report.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/unit/diagnose/boxes.hpp"
 
 namespace ringproof::adversary {
 namespace {
@@ -29,61 +28,6 @@ constexpr double kRoundingsPerOperation = 4;  // as in attack.cpp
 bool long_run() { return std::getenv("RINGPROOF_ADVERSARY_SEEDS") != nullptr; }
 int seeds() { return long_run() ? std::atoi(std::getenv("RINGPROOF_ADVERSARY_SEEDS")) : 1; }
 
-constexpr std::size_t kGradients = 5;  // dq, dk, dv, dbias, dsinks
-
-/// Values and bounds under a mistake, one gradient after the other.
-struct Boxes {
-  std::vector<double> value, bound;
-  std::size_t last[kGradients] = {};  // behind each
-};
-
-std::optional<GradientPairs> pairs_of(const Contract& contract, const Head& head,
-                                      const JudgedHead& judged) {
-  const oracle::Problem& problem = judged.owned.problem;
-  const oracle::BackwardHead arrays(problem, head.keys.data(), head.head_dim, head.values.data(),
-                                    head.value_dim);
-  oracle::PairCollector collector(problem, contract, judged.given, arrays, 0, 0);
-  for (std::size_t r = 0; r < head.rows.size(); ++r) {
-    if (!collector.add(judged.truth[r], judged.gradients[r])) return {};
-  }
-  return collector.take();
-}
-
-/// dbias before any sum, dsinks of all heads together.
-Boxes boxes_of(const Contract& contract, const Head& head, const JudgedHead& judged,
-               const GradientPairs& pairs, const GradientMutant& mutant) {
-  const oracle::WrongGradients wrong = wrong_gradients(pairs, mutant);
-  Boxes all;
-  const auto append = [&](const std::vector<double>& value, const std::vector<double>& bound) {
-    all.value.insert(all.value.end(), value.begin(), value.end());
-    all.bound.insert(all.bound.end(), bound.begin(), bound.end());
-  };
-  std::size_t gradient = 0;
-  for (const auto& [values, bounds] :
-       {std::pair(&wrong.dq, &wrong.bound_q), std::pair(&wrong.dk, &wrong.bound_k),
-        std::pair(&wrong.dv, &wrong.bound_v)}) {
-    append(*values, *bounds);
-    all.last[gradient++] = all.value.size();
-  }
-  const auto heads = static_cast<std::int64_t>(pairs.heads.size());
-  const oracle::BiasBudget budget(contract, judged.owned.problem, mutant.rule);
-  oracle::AdditionSums bias({1, heads, pairs.queries, pairs.keys}, budget);
-  bias.add_bias(pairs, mutant.rule);
-  for (std::int64_t n = bias.first(); n < bias.last(); ++n)
-    append({bias.value(n)}, {bias.bound(n)});
-  all.last[3] = all.value.size();
-  oracle::AdditionSums sinks({1, heads, 1, 1}, budget);
-  if (head.rows.front().sink) sinks.add_sinks(pairs, mutant.rule);
-  double value = 0, bound = 0;
-  for (std::int64_t n = sinks.first(); n < sinks.last(); ++n) {
-    value += sinks.value(n);
-    bound += sinks.bound(n);
-  }
-  append({value}, {bound});
-  all.last[4] = all.value.size();
-  return all;
-}
-
 std::vector<Traced> together(const TracedGradients& g) {
   std::vector<Traced> all;
   for (const auto* part : {&g.dq, &g.dk, &g.dv, &g.dbias}) {
@@ -91,25 +35,6 @@ std::vector<Traced> together(const TracedGradients& g) {
   }
   all.push_back(g.dsinks);
   return all;
-}
-
-/// A case of the head's shape, from which the lists of mistakes are made; they refer to it.
-oracle::Case case_of(const Head& head, const JudgedHead& judged) {
-  oracle::Case input;
-  input.problem = judged.owned.problem;
-  const std::int64_t heads = head.group, rows = head.queries, keys = head.total_keys;
-  const auto answer = [&](oracle::AnswerKind kind, std::array<std::int64_t, 4> shape) {
-    oracle::Tensor tensor;
-    tensor.shape = shape;
-    input.answers.push_back({.kind = kind, .tensor = tensor});
-  };
-  answer(oracle::AnswerKind::dq, {1, heads, rows, head.head_dim});
-  answer(oracle::AnswerKind::dk, {1, 1, keys, head.head_dim});
-  answer(oracle::AnswerKind::dv, {1, 1, keys, head.value_dim});
-  answer(oracle::AnswerKind::dbias, {1, heads, rows, keys});
-  if (head.rows.front().sink) answer(oracle::AnswerKind::dsinks, {1, heads, 1, 1});
-  input.dlse.data = reinterpret_cast<const std::byte*>(head.dlse.data());  // there is one
-  return input;
 }
 
 /// Largest error over bound of the gradients that are wrong, and all that lies outside its box.
@@ -213,20 +138,6 @@ class BoxAttack {
   std::vector<double> errors_;
 };
 
-Head draw_head(const ContractCase& one, const Contract& kernel, std::mt19937_64& random) {
-  HeadOptions options{.row = one.row, .group = 1 + static_cast<std::int64_t>(random() % 3)};
-  options.row.partials = kernel.partials.count;
-  options.row.longest = 20;
-  options.row.head_dim = options.row.value_dim = 4;
-  if (kernel.softmax.exp_eta > 0) options.row.weight_floor = kernel.softmax.exp_eta;
-  options.queries = 2 + static_cast<std::int64_t>(random() % 4);
-  options.isolated = kernel.backward.mode == oracle::BackwardMode::isolated;
-  const Upstream upstream = random() % 2 == 0 ? Upstream::with_lse : Upstream::randn;
-  const Family family =
-      random() % 3 == 0 ? Family::sink : one.families[random() % one.families.size()];
-  return make_head(family, upstream, options, random);
-}
-
 /// One form of every class, another one for each head; in a long run one for each choice of wrong
 /// gradients.
 void attack_head(const ContractCase& one, const Contract& kernel, int seed, Record& record) {
@@ -282,14 +193,13 @@ TEST_CASE("a kernel that makes one mistake and conforms otherwise never leaves i
 
 TEST_CASE("without a mistake the boxes are those of the right gradients", "[adversary]") {
   double largest_quotient = 0;
-  for (const ContractCase& one : backward_cases()) {
-    if (one.gross_only) continue;  // binary64 is no more precise than the contract
+  const auto compare = [&](const ContractCase& one, std::uint64_t seed) {
     const Contract contract = oracle::read_contract(one.kernel, oracle::Spec{});
-    std::mt19937_64 random(5);
+    std::mt19937_64 random(seed);
     const Head head = draw_head(one, contract, random);
     const JudgedHead judged = judged_head(head);
     const std::optional<GradientPairs> pairs = pairs_of(contract, head, judged);
-    if (!pairs) continue;
+    if (!pairs) return;
     const oracle::WrongGradients right = wrong_gradients(*pairs, GradientMutant{});
     const GradientBounds theorem = bounds_of(contract, head, judged);
     double sinks = 0;
@@ -299,20 +209,25 @@ TEST_CASE("without a mistake the boxes are those of the right gradients", "[adve
       for (std::int64_t n = sums.first(); n < sums.last(); ++n) sinks += sums.bound(n);
     }
     CHECK(sinks >= theorem.dsinks * (1 - 0x1p-25));
-    CHECK(sinks <= theorem.dsinks * (1 + 0x1p-20));
+    CHECK(sinks <= theorem.dsinks * (1 + 0x1p-16));
     const std::tuple<const std::vector<double>*, const std::vector<double>*> all[] = {
         {&right.bound_q, &theorem.dq},
         {&right.bound_k, &theorem.dk},
         {&right.bound_v, &theorem.dv}};
-    INFO(one.name);
+    INFO(one.name << ", seed " << seed);
     for (const auto& [box, bound] : all) {
       REQUIRE(box->size() == bound->size());
       for (std::size_t n = 0; n < box->size(); ++n) {
         CHECK((*box)[n] >= (*bound)[n] * (1 - 0x1p-25));
+        if (std::isinf((*bound)[n])) continue;
         if ((*bound)[n] > 0) largest_quotient = std::max(largest_quotient, (*box)[n] / (*bound)[n]);
         if ((*bound)[n] == 0) CHECK((*box)[n] == 0);
       }
     }
+  };
+  for (const ContractCase& one : backward_cases()) {
+    if (one.gross_only) continue;  // binary64 is no more precise than the contract
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) compare(one, seed);
   }
   INFO(largest_quotient - 1);  // binary32 and the evaluation in binary64
   CHECK(largest_quotient <= 1 + 0x1p-16);
