@@ -163,6 +163,24 @@ TEST_CASE("the report names the made-up answers and the classes") {
   CHECK(text.find("MASK-DROP") != std::string::npos);
 }
 
+TEST_CASE("a report in words counts the forms of each class, and lists those that are accepted") {
+  AuditReport report;
+  report.rule = "rule";
+  report.rows = 2;
+  report.rows_total = 8;
+  report.exact = {"", "the answer", 0.5, true, ""};
+  report.made_up = {{"", "zeros", HUGE_VAL, false, "out"}};
+  report.findings = {
+      {"A", "one", 0.25, true, ""}, {"A", "two", 4, false, "out"}, {"B", "three", 8, false, "out"}};
+  CHECK(to_text(report) ==
+        "rule: 2 of 8 rows; the ratio is measured over allowed\n"
+        "  accepts the answer: ratio 0.5\n"
+        "  refuses zeros: ratio inf\n"
+        "  A: accepts 1 of 2 forms, smallest ratio 0.25\n"
+        "  B: accepts 0 of 1 forms, smallest ratio 8\n"
+        "    A: one: ratio 0.25\n");
+}
+
 TEST_CASE("an eager run in the type of the inputs rounds scores, probabilities and outputs") {
   const Rule rule = rule_of(R"({"out": [{"kind": "close"}]})");
   const GeneratedCase inputs = rule_inputs(rule, 1);

@@ -5,6 +5,7 @@
 
 #include "oracle/contract/key_formulas.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/unit/contract/literal.hpp"
 #include "tests/unit/contract/random_row.hpp"
 
 using namespace ringproof;
@@ -215,4 +216,24 @@ TEST_CASE("every vector target of this machine gives the same bounds") {
       }
     }
   }
+}
+
+TEST_CASE("what pads a row has no weight, however little is known of its keys") {
+  // Budgets beyond 1, where the product takes e^x for e^x - 1: no more than half again.
+  const Contract contract = read_contract(R"({"base":"fp32","l":{"u":"0x1p-1"}})", Spec{});
+  std::int64_t compared = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const auto fixture = test::random_row(seed);
+    const RowBound bound = fixture.bound(contract);
+    if (!bound.not_applicable.empty()) continue;
+    const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
+                                             fixture.values.data(), fixture.problem.value_dim);
+    if (literal.largest_budget < 1) continue;
+    CAPTURE(seed);
+    for (std::size_t c = 0; c < bound.out.size(); ++c, ++compared) {
+      CHECK(bound.out[c] <= 1.5L * literal.out[c]);
+    }
+    CHECK(bound.lse <= 1.5L * literal.lse);
+  }
+  CHECK(compared > 100);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "oracle/contract/power.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/unit/contract/literal_row.hpp"
 #include "tests/unit/contract/row_fixture.hpp"
@@ -198,4 +199,89 @@ TEST_CASE("blocks of keys that a row would miss are the document's (43), read li
   CHECK(by_column > 1000);
   CHECK(by_functional > 20);
   CHECK(near < 5);
+}
+
+/// Equal scores over a row that is too long for blocks of one key. Of its three columns the last
+/// has too many bits to be summed exactly; `seed` says how far from `level` the keys are. Keys that
+/// are hidden lie there.
+test::RowFixture equal_keys(std::uint64_t seed, double level) {
+  std::mt19937_64 generator(seed);
+  const std::int64_t keys = 2 * kSmallestBlock + 4, hidden[] = {0, 9, 10};
+  test::RowFixture f(keys, 16, 3);
+  const std::int64_t least = 1 + static_cast<std::int64_t>(seed % 8);
+  for (std::int64_t j = 0; j < keys; ++j) {
+    const auto away = static_cast<double>(least + static_cast<std::int64_t>(generator() % 20));
+    double* values = f.values.data() + j * 3;
+    values[0] = level + (j % 2 == 0 ? away : -away);
+    values[1] = seed % 2 == 0 && j == 7 ? 5 : 1;
+    values[2] = 0x1p-30 + 100 * away;
+  }
+  for (const std::int64_t j : hidden) {
+    f.hide(j);
+    f.values[static_cast<std::size_t>(j * 3)] = level;
+  }
+  f.finish();
+  return f;
+}
+
+/// Whether some exact column of the row refuses its key j to be missing; `division` is the error
+/// that these columns have, relative to them.
+class LiteralKeys {
+ public:
+  LiteralKeys(const test::RowFixture& f, const Format& out, Real division)
+      : f_(f), out_(out), division_(division) {
+    for (std::int64_t j = 0; j < f.problem.keys; ++j) {
+      for (int c = 0; c < 2 && seen(j); ++c) sum_[c] += value(j, c);
+    }
+  }
+  bool all() {
+    bool every = true;
+    for (std::int64_t j = 0; j < f_.problem.keys; ++j) every = (!seen(j) || refused(j)) && every;
+    return every;
+  }
+  bool too_near = false;
+
+ private:
+  bool refused(std::int64_t j) {
+    Real largest = 0;
+    for (int c = 0; c < 2; ++c) {
+      const Real n = f_.row.visible, o = sum_[c] / n, without = (sum_[c] - value(j, c)) / (n - 1);
+      const Real both = division_ * (fabsl(o) + fabsl(without));
+      const Real accepted = both + out_.unit() * (fabsl(o) + fabsl(without) + both);
+      largest = std::max(largest, fabsl(o - without) / accepted);
+    }
+    too_near = too_near || fabsl(largest - 1) < kTooNear;
+    return largest > 1;
+  }
+  bool seen(std::int64_t j) const { return f_.row.score[static_cast<std::size_t>(j)] != -INFINITY; }
+  Real value(std::int64_t j, int c) const { return f_.values[static_cast<std::size_t>(j * 3 + c)]; }
+
+  const test::RowFixture& f_;
+  const Format& out_;
+  Real division_, sum_[2] = {};
+};
+
+TEST_CASE("single keys of long rows of equal scores are (26a) and (43), read literally") {
+  constexpr const char* kWide = R"({"base":"bf16-flash","out":{"dtype":"fp32"}})";
+  for (const auto& [name, level] : {std::pair("bf16-flash", 3.0), std::pair(kWide, 60000.0)}) {
+    const Contract contract = read_contract(name, Spec{});
+    int refused = 0, not_refused = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      const test::RowFixture f = equal_keys(seed, level);
+      const RowBound bound = f.bound(contract, true);
+      REQUIRE(bound.not_applicable.empty());
+      LiteralKeys literal(f, format_of(contract.out.dtype), bound.out[1] / f.row.out[1].hi);
+      const bool all = literal.all();
+      if (literal.too_near) continue;
+      CAPTURE(name, seed, all);
+      CHECK((bound.power.missing_block == 1) == all);
+      if (all) {
+        const double mass = bound.power.missing_mass_out * static_cast<double>(f.row.visible);
+        CHECK(std::abs(mass - 1) < 0x1p-40);
+      }
+      ++(all ? refused : not_refused);
+    }
+    CHECK(refused > 20);
+    CHECK(not_refused > 20);
+  }
 }

@@ -76,3 +76,27 @@ TEST_CASE("an explanation of a long case says on how many rows it holds") {
     CHECK(one.elements == 3 * sample.rows);  // two columns and the LSE
   }
 }
+
+TEST_CASE("rows are judged once each, in every answer that is asked for") {
+  CaseBuilder builder = plain_case(
+      R"({"version": 1})",
+      {.batches = 2, .heads = 2, .queries = 40, .keys = 6, .head_dim = 2, .value_dim = 2},
+      DType::bf16);
+  const std::vector<Row> some{{0, 1, 5}, {1, 1, 5}, {0, 1, 5}, {1, 0, 39}, {0, 0, 0}};
+  std::int64_t elements = 0;
+  const auto verdict = [&](const std::vector<AnswerKind>& kinds, const std::vector<Row>& rows) {
+    const Case input = builder.assemble();
+    return judge_rows(input, read_contract("bf16-io", input.problem.spec), {}, kinds, rows,
+                      elements);
+  };
+  CHECK(verdict({AnswerKind::out, AnswerKind::lse}, some) == Verdict::pass);
+  CHECK(elements == 4 * (2 + 1));
+  CHECK(verdict({AnswerKind::out}, {{1, 1, 5}}) == Verdict::pass);
+  CHECK(elements == 2);
+  set_value(builder, "out", ((1 * 2 + 1) * 40 + 5) * 2, 7);
+  CHECK(verdict({AnswerKind::out}, some) == Verdict::fail);
+  CHECK(verdict({AnswerKind::lse}, some) == Verdict::pass);
+  CHECK(verdict({AnswerKind::out, AnswerKind::lse}, some) == Verdict::fail);
+  CHECK(verdict({AnswerKind::lse, AnswerKind::out}, some) == Verdict::fail);
+  CHECK(verdict({AnswerKind::out}, {{0, 1, 5}, {1, 0, 5}}) == Verdict::pass);
+}

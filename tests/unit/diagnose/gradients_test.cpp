@@ -228,7 +228,13 @@ TEST_CASE("a row the theory says nothing about leaves the others to be searched"
   const Report passed = check(right, read_contract("fp32", right.problem.spec), {});
   REQUIRE(passed.find(AnswerKind::dk) != nullptr);
   CHECK(passed.find(AnswerKind::dk)->verdict != Verdict::fail);
-  CHECK_FALSE(fields(right, passed).empty());
+  std::set<Index> judged[kKvHeads];  // keys
+  for (const GradientField& field : fields(right, passed)) {
+    if (field.kind != AnswerKind::dk) continue;
+    for (const Row& key : field.rows) judged[key.h].insert(key.i);
+  }
+  CHECK(judged[0] == std::set<Index>{5});
+  CHECK(judged[1].size() == kRows);
   set_value(builder, "dk", 5 * kWidth, 0.25);  // of the key nobody sees
   const Diagnosed wrong = explain(builder, "fp32");
   CHECK(wrong.report.verdict == Verdict::fail);

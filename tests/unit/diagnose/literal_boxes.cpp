@@ -32,12 +32,12 @@ struct Row {
 
 /// A pair with the numbers of the mistake.
 struct Pair {
-  Real p, tf, f;          // tf: |t f| with the radius of t
-  Real dS, radius;        // centre of p t f, and its own radius
-  Real ES, es;            // (29)
-  Real of_key;            // the braces of (32) but for es
-  Real expm1_value, P;    // expm1(XV + Lam' + what a factor adds), p with its error
-  bool unknown;           // H1 fails
+  Real p, tf, f;        // tf: |t f| with the radius of t
+  Real dS, radius;      // centre of p t f, and its own radius
+  Real ES, es;          // (29)
+  Real of_key;          // the braces of (32) but for es
+  Real expm1_value, P;  // expm1(XV + Lam' + what a factor adds), p with its error
+  bool unknown;         // H1 fails
   Real largest() const { return std::fabs(dS) + radius + ES + es; }
 };
 
@@ -164,8 +164,7 @@ class Literal {
       }
       dP_radius = kUnit * static_cast<Real>(g_.value_dim + 1) * size;
     }
-    const Real radius =
-        dP_radius + r.radius + 2 * kUnit * (std::fabs(dP) + std::fabs(r.delta));
+    const Real radius = dP_radius + r.radius + 2 * kUnit * (std::fabs(dP) + std::fabs(r.delta));
     const Real t = dP - r.delta, largest = std::fabs(t) + radius;
     const bool capped = with_f && !head.derivatives.empty();
     const std::size_t cell = at(i * g_.keys + j);
@@ -187,9 +186,9 @@ class Literal {
     const Real F = x.f + Ef, ED = r.error, g = r.of->lost_ds;
     const Real ge = g * b.grow_product * (largest + EP + ED) * F;
     x.ES = x.p * (std::expm1(Y) * x.tf + std::exp(Y) * (largest * Ef + F * (EP + ED))) + ge;
-    x.es = b.cast_underflow +
-           b.grow_product *
-               (b.underflow * (1 + F) * (1 + x.p * std::exp(Y) + g) + b.scale_underflow);
+    x.es =
+        b.cast_underflow +
+        b.grow_product * (b.underflow * (1 + F) * (1 + x.p * std::exp(Y) + g) + b.scale_underflow);
     x.of_key = x.p * (std::expm1(Yq) * (x.tf + x.f * ED) +
                       std::exp(Yq) * (largest * Ef + F * EP + Ef * ED)) +
                ge * std::exp(r.Aq);
@@ -254,10 +253,11 @@ class Literal {
           const Real q = head.q[at(i * g_.head_dim + d)];
           unknown = unknown || x.unknown;
           dK += sigma * w * x.dS * q;
-          bound += std::fabs(q) *
-                   (std::fabs(sigma) * w * (std::exp(A) * (x.ES + x.radius) +
-                                            (std::expm1(A) + rounds) * std::fabs(x.dS)) +
-                    s1(c) * std::exp(A) * x.es);
+          bound +=
+              std::fabs(q) *
+              (std::fabs(sigma) * w *
+                   (std::exp(A) * (x.ES + x.radius) + (std::expm1(A) + rounds) * std::fabs(x.dS)) +
+               s1(c) * std::exp(A) * x.es);
           sizes += x.largest();
         }
       }
@@ -290,8 +290,8 @@ class Literal {
           const Real dO = r.upstream[at(d)], gV = r.of->lost_dv * std::exp(GV);
           unknown = unknown || !r.of->bounded;
           dV += c * w * x.p * dO;
-          bound += std::fabs(dO * c) * w *
-                   (x.p * x.expm1_value + gV + x.p * (2 * kEvaluation + rounds));
+          bound +=
+              std::fabs(dO * c) * w * (x.p * x.expm1_value + gV + x.p * (2 * kEvaluation + rounds));
           sizes += x.P + gV;
         }
       }
@@ -304,17 +304,16 @@ class Literal {
 
   void bias(std::int64_t n, std::int64_t i, std::int64_t j, LiteralBox& box) const {
     if (held(n, i, j).p == 0) return;
-    const Real c = rule_.factor_bias, w = rule_.counts_bias
-                                              ? rule_.counts_bias({g_.b, g_.heads[at(n)].h, i, j})
-                                              : 1.0;
+    const Real c = rule_.factor_bias,
+               w = rule_.counts_bias ? rule_.counts_bias({g_.b, g_.heads[at(n)].h, i, j}) : 1.0;
     const std::size_t place = at((n * g_.queries + i) * g_.keys + j);
     if (c * w == 0) return;
     const Pair x = pair(n, i, j, rule_.derivative_in_bias);
     box.value[place] = c * w * x.dS;
-    box.bound[place] = x.unknown ? kInfinity
-                                 : added_up(c, w, bias_.budget, x.dS, x.ES + x.radius,
-                                            x.es + bias_.underflow) +
-                                       9 * kUnit * std::fabs(c * w * x.dS);
+    box.bound[place] =
+        x.unknown ? kInfinity
+                  : added_up(c, w, bias_.budget, x.dS, x.ES + x.radius, x.es + bias_.underflow) +
+                        9 * kUnit * std::fabs(c * w * x.dS);
   }
 
   /// One addend under the budget G of what it passes besides: e^G (error + underflow) + expm1(G) |.|
@@ -332,8 +331,7 @@ class Literal {
     for (std::int64_t i = 0; i < g_.queries; ++i) {
       const Row& r = row_of(n, i);
       const oracle::SinkParts& of = r.of->sink;
-      const Real w =
-          rule_.counts_sinks ? rule_.counts_sinks({g_.b, g_.heads[at(n)].h, i, 0}) : 1.0;
+      const Real w = rule_.counts_sinks ? rule_.counts_sinks({g_.b, g_.heads[at(n)].h, i, 0}) : 1.0;
       if (c * w == 0) continue;
       Real p = of.p, g = of.lost, X = of.probability;
       if (rule_.without_p_sink) {
@@ -345,8 +343,7 @@ class Literal {
       }
       const Real Ys = X + of.after, size = std::fabs(r.delta) + r.radius;
       const Real error = p * std::expm1(Ys) * size + p * std::exp(Ys) * r.error +
-                         g * std::exp(Ys) * (size + r.error) +
-                         p * (kEvaluation * size + r.radius);
+                         g * std::exp(Ys) * (size + r.error) + p * (kEvaluation * size + r.radius);
       box.value[at(n)] -= c * w * p * r.delta;
       box.bound[at(n)] += added_up(c, w, 0, p * r.delta, error, of.underflow);
       if (!r.of->bounded) box.bound[at(n)] = kInfinity;

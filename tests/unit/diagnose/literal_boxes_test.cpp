@@ -30,7 +30,8 @@ double largest_of(const std::vector<double>& numbers) {
 void cancel_mean(GradientPairs& pairs) {
   oracle::HeadPairs& head = pairs.heads[0];
   head.rows[0].budget.delta_before = 1;
-  const auto keys = static_cast<std::size_t>(pairs.keys), D = static_cast<std::size_t>(pairs.head_dim);
+  const auto keys = static_cast<std::size_t>(pairs.keys),
+             D = static_cast<std::size_t>(pairs.head_dim);
   const auto weight = [&](std::size_t j) {
     return head.pairs[j].p * (head.derivatives.empty() ? 1 : std::fabs(head.derivatives[j].f));
   };
@@ -170,8 +171,8 @@ void compare_form(const Contract& contract, const JudgedHead& judged, const Grad
 /// Pairs of one row, or of a key, give that row's and that key's boxes.
 void compare_windows(const GradientPairs& pairs, const GradientMutant& form) {
   const oracle::WrongGradients whole = wrong_gradients(pairs, form);
-  const auto same = [](const std::vector<double>& a, const std::vector<double>& b,
-                       std::int64_t row, std::int64_t columns) {
+  const auto same = [](const std::vector<double>& a, const std::vector<double>& b, std::int64_t row,
+                       std::int64_t columns) {
     const auto first = static_cast<std::ptrdiff_t>(row * columns);
     return std::equal(a.begin() + first, a.begin() + first + columns, b.begin() + first);
   };
@@ -265,8 +266,8 @@ TEST_CASE("where dout is ones, taking it for ones is no mistake") {
 
 TEST_CASE("rows whose keys begin later are held at the places of their keys") {
   test::CaseBuilder builder = test::random_case(oracle::DType::f32, {.queries = 9, .keys = 9});
-  builder.set("dout", test::make_tensor(oracle::DType::f32, {1, 2, 9, 3},
-                                        [](std::int64_t) { return 1; }));
+  builder.set("dout",
+              test::make_tensor(oracle::DType::f32, {1, 2, 9, 3}, [](std::int64_t) { return 1; }));
   builder.spec = R"({"version": 1, "causal": "top_left", "window": [2, -1]})";
   const oracle::Case input = builder.assemble();
   const Contract contract = oracle::read_contract("bf16-flash", input.problem.spec);
@@ -291,9 +292,8 @@ TEST_CASE("rows whose keys begin later are held at the places of their keys") {
 
 TEST_CASE("a head with a row that may overflow is not held, and says why") {
   test::CaseBuilder builder = test::random_case(oracle::DType::f16, {.queries = 3, .keys = 4});
-  builder.set("dout", test::make_tensor(oracle::DType::f16, {1, 2, 3, 3}, [](std::int64_t n) {
-                return n == 12 ? 65504 : 1;
-              }));
+  builder.set("dout", test::make_tensor(oracle::DType::f16, {1, 2, 3, 3},
+                                        [](std::int64_t n) { return n == 12 ? 65504 : 1; }));
   builder.set("v", test::make_tensor(oracle::DType::f16, {1, 1, 4, 3},
                                      [](std::int64_t n) { return n < 6 ? 100 : -100; }));
   const oracle::Case input = builder.assemble();
@@ -380,12 +380,13 @@ TEST_CASE("what is held of a head is what its rows and its contract say") {
         const auto key = static_cast<std::size_t>(truth.keys.first + n);
         product = std::max(product, pairs->value_abs_sum[key]);
       }
-      CHECK(row.ones.delta_error >= row.ones.D_radius + 0x1p-53 * static_cast<double>(head.value_dim + 1) * product);
+      CHECK(row.ones.delta_error >=
+            row.ones.D_radius + 0x1p-53 * static_cast<double>(head.value_dim + 1) * product);
       for (std::size_t n = 0; n < parts.index.size(); ++n) {
         const auto place = static_cast<std::size_t>(parts.index[n]);
-        const std::size_t cell = r % static_cast<std::size_t>(head.queries) *
-                                     static_cast<std::size_t>(problem.keys) +
-                                 static_cast<std::size_t>(truth.keys.first) + place;
+        const std::size_t cell =
+            r % static_cast<std::size_t>(head.queries) * static_cast<std::size_t>(problem.keys) +
+            static_cast<std::size_t>(truth.keys.first) + place;
         const oracle::PairOfHead& pair = of.pairs[cell];
         const double p = isolated ? gradients.p[place] : truth.p[place];
         CHECK(pair.p == std::max(p, 0x1p-980));

@@ -130,3 +130,29 @@ TEST_CASE("what is masked leaves no trace in a changed head, and what is seen an
   CHECK(row.out[0].kind == Expected::Kind::ball);
   CHECK(row.out[1].kind == Expected::Kind::not_finite);
 }
+
+TEST_CASE("a part alone is a kernel without merges, whose casts need not be exact") {
+  // In a row of its own the largest weight is exp(0), and its cast exact.
+  const CaseBuilder builder = random_case(DType::bf16, {.queries = 3, .keys = 19});
+  const Case input = builder.assemble();
+  const Problem& problem = input.problem;
+  const Contract contract = read_contract("bf16-ring4", problem.spec);
+  Contract alone = contract;
+  alone.partials.count = 1;
+  alone.partials.merge = {Merge::none};
+  alone.p.round = RoundMode::faithful;
+  const HeadTruth head(problem, 0, 0, Precision::fast);
+  RowTruth row;
+  const HeadTruth::RowId id{1, 2};
+  head.rows({&id, 1}, &row);
+  const std::vector<Index> one_part(row.score.size(), 0);
+  PartialRows parts(contract, problem);
+  REQUIRE(parts.cut(row, head.values(), head.values_stride(), one_part, 1, 0).empty());
+  RowBound bound;
+  bound_row(alone, problem, row, head.values(), head.values_stride(), false, bound);
+  const Part& part = parts.parts().front();
+  for (std::size_t c = 0; c < bound.out.size(); ++c) {
+    CHECK(close(part.bound[c] / bound.out[c], 1, 20));
+  }
+  CHECK(close(part.lse_error / bound.lse, 1, 20));
+}

@@ -182,3 +182,26 @@ TEST_CASE("a mask that is dropped is certainly refused, and an equal function ne
   }
   CHECK(mask_dropped);
 }
+
+TEST_CASE("an empty row is certainly refused where it holds NaN for zeros or zeros for NaN") {
+  const auto killed = [](EmptyRow demanded) {
+    Recipe recipe = suite("quick")[1];
+    recipe.spec.causal = Causal::bottom_right;
+    recipe.queries = recipe.keys + 3;
+    recipe.spec.empty_row = demanded;
+    const GeneratedCase generated = generate(recipe, 1);
+    const Contract contract = read_contract("fp16-flash", generated.recipe.spec);
+    std::set<std::string> words;
+    for (const FormOutcome& outcome : certified_kills(
+             generated, contract, [](const auto&id, auto&) { return id == "EMPTY-ROW"; })) {
+      if (outcome.kill && outcome.words.find("see nothing") != std::string::npos) {
+        words.insert(outcome.words);
+      }
+    }
+    return words;
+  };
+  const std::string mean = "rows that see nothing are the mean of V";
+  CHECK(killed(EmptyRow::zero) == std::set<std::string>{"rows that see nothing are NaN", mean});
+  CHECK(killed(EmptyRow::nan) == std::set<std::string>{mean, "rows that see nothing are zero"});
+  CHECK(killed(EmptyRow::any).empty());
+}

@@ -235,3 +235,28 @@ TEST_CASE("the aggregate test of gradients is the same for every number of threa
     CHECK(one.probabilistic->gradients[n].bound == many.probabilistic->gradients[n].bound);
   }
 }
+
+TEST_CASE("keys that an unknown row does not see are compared for their lean") {
+  CaseBuilder builder = random_case(DType::bf16, {.queries = 9, .keys = 9});
+  // Query 4 of the second head is no number, and sees keys 1, 3 and 6.
+  builder.set("mask", make_tensor(DType::boolean, {1, 2, 9, 9}, [](std::int64_t n) {
+                const std::int64_t h = n / 81, i = n / 9 % 9, j = n % 9;
+                if (i != 4) return true;
+                return h == 0 ? j == 0 : j == 1 || j == 3 || j == 6;
+              }));
+  add_upstream(builder, DType::bf16);
+  answer_gradients(builder, DType::bf16);
+  set_value(builder, "q", (1 * 9 + 4) * 4 + 2, std::numeric_limits<double>::quiet_NaN());
+  CheckOptions options;
+  options.probabilistic = true;
+  options.only = {AnswerKind::dq, AnswerKind::dk, AnswerKind::dv};
+  const auto compared = [&](std::size_t n) {
+    const Report report = judge(builder, "bf16-flash", options);
+    return report.probabilistic->gradients.at(n).found.elements;
+  };
+  CHECK(compared(0) == (2 * 9 - 1) * 4);
+  CHECK(compared(1) == 6 * 4);
+  CHECK(compared(2) == 6 * 3);
+  options.only = {AnswerKind::dq};
+  CHECK(compared(0) == (2 * 9 - 1) * 4);
+}

@@ -150,3 +150,16 @@ TEST_CASE("the power of two tallies is that of the better row, its block with it
     CHECK(both.bits == 256);
   }
 }
+
+TEST_CASE("a functional over its bound, and an answer that is accepted everywhere") {
+  const auto ratio = [](double value, double bound) {
+    return Functional{.row = {}, .value = value, .bound = bound}.error_over_bound();
+  };
+  CHECK(ratio(3, 4) == 0.75);
+  CHECK(ratio(0, 0) == 0);
+  CHECK(ratio(1, 0) == HUGE_VAL);
+  CHECK(Vacuity{.differ = 2, .pass = 2}.accepted_everywhere());
+  CHECK_FALSE(Vacuity{.differ = 2, .pass = 1}.accepted_everywhere());
+  CHECK_FALSE(Vacuity{}.accepted_everywhere());
+  CHECK_FALSE(Vacuity{.differ = 2, .pass = 2, .functional_refuses = true}.accepted_everywhere());
+}
