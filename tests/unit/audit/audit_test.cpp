@@ -168,17 +168,20 @@ TEST_CASE("a report in words counts the forms of each class, and lists those tha
   report.rule = "rule";
   report.rows = 2;
   report.rows_total = 8;
-  report.exact = {"", "the answer", 0.5, true, ""};
-  report.made_up = {{"", "zeros", HUGE_VAL, false, "out"}};
-  report.findings = {
-      {"A", "one", 0.25, true, ""}, {"A", "two", 4, false, "out"}, {"B", "three", 8, false, "out"}};
+  report.exact = {.id = "", .words = "the answer", .ratio = 0.5};
+  report.made_up = {{.id = "", .words = "zeros", .ratio = HUGE_VAL, .refused_by = "out"}};
+  report.findings = {{.id = "A", .words = "one", .ratio = 0.25},
+                     {.id = "A", .words = "two", .ratio = 4, .refused_by = "out"},
+                     {.id = "B", .words = "three", .ratio = 8, .refused_by = "out"},
+                     {.id = "B", .words = "four", .ratio = 0.5, .not_computed = {AnswerKind::dq}}};
   CHECK(to_text(report) ==
         "rule: 2 of 8 rows; the ratio is measured over allowed\n"
         "  accepts the answer: ratio 0.5\n"
         "  refuses zeros: ratio inf\n"
         "  A: accepts 1 of 2 forms, smallest ratio 0.25\n"
-        "  B: accepts 0 of 1 forms, smallest ratio 8\n"
-        "    A: one: ratio 0.25\n");
+        "  B: accepts 0 of 2 forms, leaves open 1, smallest ratio 0.5\n"
+        "    A: one: ratio 0.25\n"
+        "    B: four: ratio 0.5, dq not computed\n");
 }
 
 TEST_CASE("an eager run in the type of the inputs rounds scores, probabilities and outputs") {

@@ -194,7 +194,8 @@ class Literal {
                ge * std::exp(r.Aq);
     x.expm1_value = std::expm1(YV);
     x.P = x.p * std::exp(YV);
-    x.unknown = !r.of->bounded || size + EP + std::fabs(r.delta) > g_.limits.dp ||
+    x.unknown = !r.of->bounded || size + EP > g_.limits.dp ||
+                2 * (size + EP) + std::fabs(r.delta) + ED > g_.limits.difference ||
                 (x.p * x.tf + x.ES + x.es) * std::max<Real>(1, std::fabs(g_.scale)) > g_.limits.ds;
     return x;
   }
@@ -227,7 +228,7 @@ class Literal {
       bound += std::expm1(r.Lam) * std::fabs(dQ);
       const Real N = r.of->query_underflow;
       if (c != 0) bound += s1(c) * std::exp(r.Aq) * (N + g_.sum_underflow * sizes);
-      unknown = unknown || sizes * s1(c) * largest(g_.k) > g_.limits.sum;
+      unknown = unknown || sizes * s1(c) * std::exp(r.Aq) * largest(g_.k) > g_.limits.sum;
       const std::size_t place = at((n * g_.queries + i) * g_.head_dim + d);
       box.value[place] = dQ;
       box.bound[place] = unknown ? kInfinity : bound;
@@ -262,7 +263,7 @@ class Literal {
         }
       }
       bound += s1(c) * std::exp(A) * (g_.key[at(j)].underflow + g_.sum_underflow * sizes);
-      unknown = unknown || s1(c) * sizes * largest_query > g_.largest_sum;
+      unknown = unknown || s1(c) * std::exp(A) * sizes * largest_query > g_.limits.sum;
       box.value[at(j * g_.head_dim + d)] = dK;
       box.bound[at(j * g_.head_dim + d)] = unknown ? kInfinity : bound;
     }
@@ -296,7 +297,7 @@ class Literal {
         }
       }
       bound += grows * std::exp(GV) * (g_.key[at(j)].underflow + g_.sum_underflow * sizes);
-      unknown = unknown || grows * sizes * largest_upstream > g_.largest_sum;
+      unknown = unknown || grows * std::exp(GV) * sizes * largest_upstream > g_.limits.sum;
       box.value[at(j * g_.value_dim + d)] = dV;
       box.bound[at(j * g_.value_dim + d)] = unknown ? kInfinity : bound;
     }

@@ -70,11 +70,11 @@ void vary(std::uint64_t seed, const Head& head, GradientPairs& pairs) {
     }
     if (seed % 4 < 2) pairs.limits.dp = 0.37 * largest;
     if (seed % 4 > 1) pairs.limits.ds = 0.037 * largest;
+    if (seed % 4 % 2 == 1) pairs.limits.difference = 1.37 * largest;
   }
   if (seed % 3 == 2) {
-    pairs.limits.sum = 0.37 * pairs.largest_key * pairs.largest_upstream;
-    pairs.largest_sum = 0.37 * pairs.largest_query * pairs.largest_upstream;
-    if (seed % 4 > 1) pairs.largest_sum = 1.37 * pairs.largest_upstream;
+    const double of_gradient[] = {pairs.largest_key, pairs.largest_query, 3.7, 1};
+    pairs.limits.sum = 0.37 * of_gradient[seed % 4] * pairs.largest_upstream;
   }
   if (seed % 5 == 4) {
     pairs.heads[0].rows[static_cast<std::size_t>(head.queries) - 1].bounded = false;
