@@ -73,6 +73,8 @@ void add_terms(const Subject& subject, Mutants& mutants) {
   if (input.dlse) {
     in_term("LSE-GRAD", "the gradient of the lse is ignored", both,
             [](GradientRule& r) { r.without_dlse = true; });
+    in_term("LSE-GRAD", "the sign of the gradient of the lse", both,
+            [](GradientRule& r) { r.negative_dlse = true; });
   }
   if (subject.problem().spec.softcap > 0) {
     add(mutants, "SOFTCAP-ORDER", "the derivative of the softcap is missing", both,

@@ -1,5 +1,5 @@
 // Answers that no class explains although some of a class's boxes hold them: what a form leaves
-// open, what another contract does not judge, what right answers may have as well.
+// open, what another contract does not judge, what has another width; and one that a class does.
 #include <limits>
 
 #include "tests/unit/diagnose/planted.hpp"
@@ -42,4 +42,26 @@ TEST_CASE("gradients of different widths are never exchanged") {
   REQUIRE(result.report.verdict == Verdict::fail);
   CHECK(result.ids().count("DQ-ZERO") == 1);
   CHECK(result.ids().count("DKV-SWAP") == 0);
+}
+
+TEST_CASE("a gradient of the lse with the wrong sign, or none, is named in dq and dk") {
+  CaseBuilder right = random_case(DType::f32, {.heads = 1});
+  add_upstream(right, DType::f32);
+  answer(right, DType::f32);
+  const std::pair<double, std::string> forms[] = {{0, "the gradient of the lse is ignored"},
+                                                  {-1, "the sign of the gradient of the lse"}};
+  for (const auto& [factor, words] : forms) {
+    CaseBuilder other = right;
+    for (std::int64_t i = 0; i < 7; ++i) {
+      set_value(other, "dlse", i, factor * value_at(right, "dlse", i));
+    }
+    answer_gradients(other, DType::f32);
+    CaseBuilder wrong = right;
+    for (const char* name : {"dq", "dk", "dv"}) wrong.set(name, *other.find(name));
+    const Diagnosed result = explain(wrong, "fp32");
+    REQUIRE(result.report.verdict == Verdict::fail);
+    std::set<std::string> named;
+    for (const Explanation& one : result.diagnosis.explanations) named.insert(one.words);
+    CHECK(named.count(words) == 1);
+  }
 }
