@@ -6,6 +6,16 @@
 
 namespace ringproof::oracle {
 
+namespace {
+
+/// Within 2^-12 of a step of a tie, where a small error of one sign decides the rounding.
+bool nearly_tie(const OutputRule& rule, double exact) {
+  const double near = 0x1p-11 * rounding_step(rule, std::abs(exact));  // of half a step
+  return round_nearest(rule.dtype, exact - near) != round_nearest(rule.dtype, exact + near);
+}
+
+}  // namespace
+
 void add_suspicion(const SuspicionRules& rules, const Problem& problem, const RowTruth& row,
                    const double* values, std::int64_t stride, const RowBound& bound,
                    const Tensor& out, const OutputRule& rule, Suspicion& suspicion) {
@@ -20,13 +30,13 @@ void add_suspicion(const SuspicionRules& rules, const Problem& problem, const Ro
                    .drift = probable.drift,
                    .drift_scale = probable.drift_scale};
   const double largest = format_of(rule.dtype).largest;
-  bool finite = std::isfinite(probable.remainder) && std::isfinite(probable.variance);
+  bool asked = std::isfinite(probable.remainder) && std::isfinite(probable.variance);
   for (std::size_t c = 0; c < row.out.size(); ++c) {
     const Certified& exact = row.out[c];
     const auto column = static_cast<std::int64_t>(c);
     const double answer = out.at(row.b, row.h, row.i, column);
     const double reach = std::abs(exact.hi) + bound.out[c];
-    finite = finite && reach < largest;
+    asked = asked && reach < largest && !nearly_tie(rule, exact.hi);
     if (std::isfinite(probable.out[c])) {
       Element element =
           judged_element({row.b, row.h, row.i}, column, answer, exact, probable.out[c], rule);
@@ -44,7 +54,9 @@ void add_suspicion(const SuspicionRules& rules, const Problem& problem, const Ro
     of_row.drift += sign * (round_nearest(rule.dtype, exact.hi) - exact.hi);
     of_row.drift_scale += std::pow(rounding.u * exact.hi, 2);
   }
-  if (finite && std::isfinite(of_row.lean)) suspicion.merge(of_row);
+  // Rows with the same query may be rounded alike.
+  if (rules.queries) of_row.variance *= rules.queries->of(row.b, row.h, row.i);
+  if (asked && std::isfinite(of_row.lean)) suspicion.merge(of_row);
 }
 
 double lean_bound(const Suspicion& suspicion, double lambda) {

@@ -9,6 +9,7 @@
 
 #include "oracle/contract/probabilistic.hpp"
 #include "oracle/contract/probable_sums.hpp"
+#include "oracle/judge/repeats.hpp"
 #include "oracle/judge/tally.hpp"
 
 namespace ringproof::oracle {
@@ -17,6 +18,7 @@ namespace ringproof::oracle {
 struct SuspicionRules {
   Contract contract, exact_casts;
   double lambda = 0;  // (38), for every judged element and the aggregate tests
+  std::optional<Repeats> queries{};  // absent: no row of q occurs twice
 
   /// `elements` of out, and so many aggregate tests of out and gradients.
   SuspicionRules(const Contract& judged, double elements, double aggregates = 1)

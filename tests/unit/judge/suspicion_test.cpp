@@ -160,6 +160,44 @@ TEST_CASE("outputs that are nearly one number are rounded alike, and not suspect
   CHECK(report.verdict != Verdict::fail);
 }
 
+TEST_CASE("outputs at ties are not asked: errors of one sign decide which way they go") {
+  // All weights are a half. Means of 1 and 1 + 2^-7, and of 1 + 2^-7 and 1 + 2^-6, are ties: to even
+  // one goes down and the other up, and a quotient that is a little too small takes both down.
+  CaseBuilder builder = random_case(
+      DType::bf16, {.heads = 1, .queries = 256, .keys = 2, .head_dim = 16, .value_dim = 4});
+  builder.set("k", make_tensor(DType::bf16, {1, 1, 2, 16}, [](std::int64_t) { return 0; }));
+  const auto below = [](std::int64_t c) { return c % 2 == 0 ? 1.0 : 1 + 0x1p-7; };
+  builder.set("v", make_tensor(DType::bf16, {1, 1, 2, 4}, [&](std::int64_t n) {
+                return below(n % 4) + (n < 4 ? 0 : 0x1p-7);
+              }));
+  builder.set("out", make_tensor(DType::bf16, {1, 1, 256, 4},
+                                 [&](std::int64_t n) { return below(n % 4); }));
+  const Report report = judge_probably(builder, "bf16-flash");
+  CHECK(report.find(AnswerKind::out)->tally.failed == 0);
+  CHECK(report.verdict != Verdict::suspect);
+  CHECK(report.probabilistic->found.rows == 0);
+}
+
+TEST_CASE("rows with the same query count as often as it occurs") {
+  const auto found = [](std::int64_t queries) {
+    CaseBuilder builder = random_case(
+        DType::bf16, {.heads = 1, .queries = queries, .keys = 40, .head_dim = 16, .value_dim = 2});
+    for (std::int64_t n = 16; n < 16 * queries; ++n) {
+      set_value(builder, "q", n, value_at(builder, "q", n % 16));
+    }
+    // The first row is the same in all cases, and so are keys and values.
+    builder.set("k", normal(DType::bf16, {1, 1, 40, 16}, 5));
+    builder.set("v", normal(DType::bf16, {1, 1, 40, 2}, 6));
+    answer(builder, DType::bf16);
+    return judge_probably(builder, "bf16-flash").probabilistic->found;
+  };
+  const Suspicion one = found(1), many = found(8);
+  REQUIRE(one.rows == 1);
+  CHECK(many.rows == 8);
+  CHECK(std::abs(many.variance - 8 * 8 * one.variance) <= 0x1p-30 * many.variance);
+  CHECK(std::abs(many.drift_scale - 8 * one.drift_scale) <= 0x1p-30 * many.drift_scale);
+}
+
 TEST_CASE("the factor of the probabilistic level grows with the number of elements") {
   CHECK(std::round(10 * azuma_factor(0x1p-30, 1)) == 66);
   CHECK(std::round(10 * azuma_factor(0x1p-30, 1e4)) == 78);
