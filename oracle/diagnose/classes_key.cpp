@@ -9,16 +9,23 @@ namespace ringproof::oracle {
 
 namespace {
 
-/// One tile lost or absorbed twice.
+/// One tile lost or absorbed twice; the first one with or without the sink.
 void add_tiles(const Subject& subject, Families& families) {
+  const bool sinks = static_cast<bool>(subject.problem().sinks);
   for (auto& [size, family] : tiled_families(subject.problem().keys)) {
     const std::int64_t tiles = family.setting.parts;
+    family.setting.sink_apart = sinks;
     for (std::int64_t t = tiles - 1; t >= 0; --t) {
       const bool tail = t == tiles - 1;
       const std::string name = "tile " + std::to_string(t) + tiles_of(size);
       add(family, tail ? "TAIL" : "BLOCK-SKIP", name + " is never absorbed", absorbed({t}, 0),
           tail ? "BLOCK-SKIP" : "");
       add(family, "BLOCK-TWICE", name + " is absorbed twice", absorbed({t}, 2));
+    }
+    if (sinks) {
+      const std::string first = "tile 0" + tiles_of(size) + " and the sink are";
+      add(family, "BLOCK-SKIP", first + " never absorbed", absorbed({0, tiles}, 0), "SINK");
+      add(family, "BLOCK-TWICE", first + " absorbed twice", absorbed({0, tiles}, 2), "SINK");
     }
     families.push_back(std::move(family));
   }

@@ -1,5 +1,5 @@
 // Answers that no class explains although some of a class's boxes hold them: what a form leaves
-// open, what another contract does not judge, what has another width; and one that a class does.
+// open, what another contract does not judge, what has another width; and two that a class does.
 #include <limits>
 
 #include "tests/unit/diagnose/planted.hpp"
@@ -63,5 +63,25 @@ TEST_CASE("a gradient of the lse with the wrong sign, or none, is named in dq an
     std::set<std::string> named;
     for (const Explanation& one : result.diagnosis.explanations) named.insert(one.words);
     CHECK(named.count(words) == 1);
+  }
+}
+
+TEST_CASE("the first tile is lost with its sink, or without it") {
+  CaseBuilder builder = random_case(DType::f32, {.heads = 2, .keys = 20});
+  builder.set("sinks", normal(DType::f32, {2}, 10));
+  answer(builder, DType::f32);
+  const Case input = builder.assemble();
+  for (const bool with_sink : {false, true}) {
+    PlainKernel kernel(input.problem);
+    kernel.sees = [](std::int64_t, std::int64_t, std::int64_t j) { return j >= 8; };
+    if (with_sink) kernel.sink = nullptr;
+    CaseBuilder wrong = builder;
+    store(input.problem, kernel, wrong);
+    std::set<std::string> named;
+    for (const Explanation& one : explain(wrong, "fp32").diagnosis.explanations) {
+      named.insert(one.words);
+    }
+    CHECK(named.count("tile 0 (tiles of 8) is never absorbed") == !with_sink);
+    CHECK(named.count("tile 0 (tiles of 8) and the sink are never absorbed") == with_sink);
   }
 }
