@@ -1,10 +1,19 @@
 #include "tests/unit/diagnose/boxes.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace ringproof::adversary {
 
 using oracle::Contract;
 using oracle::GradientMutant;
 using oracle::GradientPairs;
+
+double largest_of(const std::vector<double>& numbers) {
+  double most = 0;
+  for (const double x : numbers) most = std::max(most, std::fabs(x));
+  return most;
+}
 
 std::optional<GradientPairs> pairs_of(const Contract& contract, const Head& head,
                                       const JudgedHead& judged) {

@@ -1,5 +1,5 @@
-// Boxes of wrong gradients of one drawn head, gradient by gradient: for boxes_test.cpp, which attacks
-// them, and literal_boxes_test.cpp, which reads them.
+// Boxes of wrong gradients of one drawn head, gradient by gradient: for boxes_test.cpp, which
+// attacks them, and literal_boxes_test.cpp, which reads them.
 #pragma once
 
 #include <array>
@@ -19,6 +19,9 @@ struct Boxes {
   std::vector<double> value, bound;
   std::size_t last[kGradients] = {};  // behind each
 };
+
+/// The largest size of a number.
+double largest_of(const std::vector<double>& numbers);
 
 /// A head as the contract's kernel may meet it.
 Head draw_head(const ContractCase&, const oracle::Contract& kernel, std::mt19937_64&);

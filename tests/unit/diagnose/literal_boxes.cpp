@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "oracle/contract/output_format.hpp"
-
 namespace ringproof::test {
 namespace {
 
@@ -81,10 +79,6 @@ class Literal {
       key(j, all.dk);
       value(j, all.dv);
     }
-    spread(rule_.spread_q, all.dq);
-    spread(rule_.spread_k, all.dk);
-    spread(rule_.spread_v, all.dv);
-    store(all);
     return all;
   }
 
@@ -108,11 +102,9 @@ class Literal {
   Real s1(Real factor) const {
     return std::max<Real>(1, std::fabs(g_.scale)) * std::max<Real>(1, std::fabs(factor));
   }
-  bool both_added() const {
-    return (rule_.dv_in_dk != 0 || rule_.dk_in_dv != 0) && rule_.factor_k != 0 &&
-           rule_.factor_v != 0;
+  Real more(std::int64_t j) const {
+    return both_added(rule_) ? g_.key[at(j)].budget_value + add_ : 0;
   }
-  Real more(std::int64_t j) const { return both_added() ? g_.key[at(j)].budget_value + add_ : 0; }
 
   Row row(std::int64_t n, std::int64_t i) const {
     const oracle::HeadPairs& head = g_.heads[at(n)];
@@ -317,7 +309,7 @@ class Literal {
                         9 * kUnit * std::fabs(c * w * x.dS);
   }
 
-  /// One addend under the budget G of what it passes besides: e^G (error + underflow) + expm1(G) |.|
+  /// One addend under the budget G of what it passes: e^G (error + underflow) + expm1(G) |.|
   Real added_up(Real c, Real w, Real G, Real size, Real error, Real underflow) const {
     const Real budget = G + added(c), scale = std::fabs(c * w);
     return std::exp(budget) * (scale * error + std::max<Real>(1, scale) * underflow) +
@@ -354,45 +346,6 @@ class Literal {
     box.bound[at(n)] += kUnit * (Real(terms) + 8) * sizes;
   }
 
-  static void spread(Real relative, LiteralBox& box) {
-    for (std::size_t n = 0; n < box.value.size(); ++n) {
-      box.bound[n] += relative * (std::fabs(box.value[n]) + box.bound[n]);
-    }
-  }
-
-  /// What lies where at the end.
-  void store(LiteralBoxes& all) const {
-    if (rule_.exchanged) std::swap(all.dk, all.dv);
-    const LiteralBox dk = all.dk, dv = all.dv;
-    const oracle::OutputRounding out = oracle::output_rounding(c_.out);
-    const auto add = [&](Real times, const LiteralBox& other, LiteralBox& to) {
-      for (std::size_t n = 0; times != 0 && n < to.value.size(); ++n) {
-        const auto stored = [&](const LiteralBox& box) {
-          if (!both_added()) return box.bound[n];
-          return box.bound[n] + out.u * (std::fabs(box.value[n]) + box.bound[n]) + out.eta;
-        };
-        to.bound[n] = stored(to) + std::fabs(times) * stored(other);
-        to.value[n] += times * other.value[n];
-        to.bound[n] += 2 * kUnit * std::fabs(to.value[n]);
-      }
-    };
-    add(rule_.dv_in_dk, dv, all.dk);
-    add(rule_.dk_in_dv, dk, all.dv);
-    move(rule_.dk_from, all.dk);
-    move(rule_.dv_from, all.dv);
-  }
-  void move(const std::function<std::int64_t(std::int64_t)>& from_key, LiteralBox& box) const {
-    if (!from_key) return;
-    const LiteralBox before = box;
-    const std::size_t columns = box.value.size() / at(g_.keys);
-    for (std::size_t n = 0; n < box.value.size(); ++n) {
-      const std::int64_t from = from_key(static_cast<std::int64_t>(n / columns));
-      const std::size_t place = at(from) * columns + n % columns;
-      box.value[n] = from < 0 ? 0 : before.value[place];
-      box.bound[n] = from < 0 ? 0 : before.bound[place];
-    }
-  }
-
   static Real largest(const std::vector<double>& numbers) {
     Real most = 0;
     for (const double x : numbers) most = std::max<Real>(most, std::fabs(x));
@@ -413,7 +366,9 @@ class Literal {
 
 LiteralBoxes literal_boxes(const Contract& contract, const GradientPairs& pairs,
                            const GradientRule& rule, const oracle::BiasBudget& bias) {
-  return Literal(contract, pairs, rule, bias).run();
+  LiteralBoxes all = Literal(contract, pairs, rule, bias).run();
+  store_boxes(contract, pairs, rule, all);
+  return all;
 }
 
 }  // namespace ringproof::test

@@ -26,4 +26,10 @@ struct LiteralBoxes {
 LiteralBoxes literal_boxes(const oracle::Contract&, const oracle::GradientPairs&,
                            const oracle::GradientRule&, const oracle::BiasBudget&);
 
+/// True if dk and dv are added, each more than zero.
+bool both_added(const oracle::GradientRule&);
+/// The last step: spreads, sums of two gradients, and places.
+void store_boxes(const oracle::Contract&, const oracle::GradientPairs&, const oracle::GradientRule&,
+                 LiteralBoxes&);
+
 }  // namespace ringproof::test

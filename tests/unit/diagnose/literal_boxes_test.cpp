@@ -1,5 +1,5 @@
-// Boxes of wrong gradients against a second reading of the page, and what they are made of against
-// the rows that it was taken from.
+// Boxes of wrong gradients against a second reading of the page, and those of a dO of ones against
+// those of the right gradients.
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +7,6 @@
 #include "tests/support/catch.hpp"
 #include "tests/unit/diagnose/boxes.hpp"
 #include "tests/unit/diagnose/literal_boxes.hpp"
-#include "tests/unit/judge/answered_case.hpp"
 
 namespace ringproof::adversary {
 namespace {
@@ -18,12 +17,6 @@ using oracle::GradientPairs;
 using test::Real;
 
 constexpr std::int64_t kRanks = 3;
-
-double largest_of(const std::vector<double>& numbers) {
-  double most = 0;
-  for (const double x : numbers) most = std::max(most, std::fabs(x));
-  return most;
-}
 
 /// Of the first row ED is large, and the signed sum that it multiplies in the first column of dq
 /// vanishes.
@@ -69,7 +62,7 @@ void vary(std::uint64_t seed, const Head& head, GradientPairs& pairs) {
       largest = std::max(largest, double{pair.abs_dp});
     }
     if (seed % 4 < 2) pairs.limits.dp = 0.37 * largest;
-    if (seed % 4 > 1) pairs.limits.ds = 0.037 * largest;
+    if (seed % 4 > 1) pairs.limits.ds = largest / 27;
     if (seed % 4 % 2 == 1) pairs.limits.difference = 1.37 * largest;
   }
   if (seed % 3 == 2) {
@@ -260,144 +253,6 @@ TEST_CASE("where dout is ones, taking it for ones is no mistake") {
       if (std::isinf(right.bound[n])) continue;
       CHECK(std::fabs(ones.value[n] - right.value[n]) <= 0x1p-12 * right.bound[n]);
       CHECK(std::fabs(ones.bound[n] - right.bound[n]) <= 0x1p-12 * right.bound[n]);
-    }
-  }
-}
-
-TEST_CASE("rows whose keys begin later are held at the places of their keys") {
-  test::CaseBuilder builder = test::random_case(oracle::DType::f32, {.queries = 9, .keys = 9});
-  builder.set("dout",
-              test::make_tensor(oracle::DType::f32, {1, 2, 9, 3}, [](std::int64_t) { return 1; }));
-  builder.spec = R"({"version": 1, "causal": "top_left", "window": [2, -1]})";
-  const oracle::Case input = builder.assemble();
-  const Contract contract = oracle::read_contract("bf16-flash", input.problem.spec);
-  const GradientPairs pairs = oracle::gradient_pairs(input, contract, 0, 0);
-  REQUIRE(pairs.not_evaluated.empty());
-  for (const oracle::HeadPairs& head : pairs.heads) {
-    for (std::int64_t i = 0; i < 9; ++i) {
-      for (std::int64_t j = 0; j < 9; ++j) {
-        const bool seen = head.pairs[static_cast<std::size_t>(i * 9 + j)].p > 0;
-        CHECK(seen == (j <= i && j >= i - 2));
-      }
-    }
-  }
-  GradientMutant form;
-  form.rule.ones_for_dout = form.rule.ones_for_dout_in_D = true;
-  const oracle::WrongGradients right = wrong_gradients(pairs, {});
-  const oracle::WrongGradients ones = wrong_gradients(pairs, form);
-  for (std::size_t n = 0; n < right.dq.size(); ++n) {
-    CHECK(std::fabs(ones.bound_q[n] - right.bound_q[n]) <= 0x1p-12 * right.bound_q[n]);
-  }
-}
-
-TEST_CASE("a head with a row that may overflow is not held, and says why") {
-  test::CaseBuilder builder = test::random_case(oracle::DType::f16, {.queries = 3, .keys = 4});
-  builder.set("dout", test::make_tensor(oracle::DType::f16, {1, 2, 3, 3},
-                                        [](std::int64_t n) { return n == 12 ? 65504 : 1; }));
-  builder.set("v", test::make_tensor(oracle::DType::f16, {1, 1, 4, 3},
-                                     [](std::int64_t n) { return n < 6 ? 100 : -100; }));
-  const oracle::Case input = builder.assemble();
-  const auto held = [&](const char* contract) {
-    return oracle::gradient_pairs(input, oracle::read_contract(contract, input.problem.spec), 0, 0)
-        .not_evaluated.empty();
-  };
-  CHECK(held("fp32"));
-  CHECK_FALSE(held("fp16-flash"));
-}
-
-TEST_CASE("what is held of a head is what its rows and its contract say") {
-  std::uint64_t seed = 0;
-  const auto within = [](double held, double exact) {  // of numbers rounded up in binary32
-    return held >= exact && (held <= exact * (1 + 0x1p-23) + 0x1p-149 || exact > 0x1p127);
-  };
-  for (const ContractCase& one : backward_cases()) {
-    const Contract contract = oracle::read_contract(one.kernel, oracle::Spec{});
-    std::mt19937_64 random(++seed);
-    const Head head = draw_head(one, contract, random);
-    JudgedHead judged = judged_head(head);
-    const bool isolated = contract.backward.mode == oracle::BackwardMode::isolated;
-    std::vector<double>& tiny = isolated ? judged.gradients[0].p : judged.truth[0].p;
-    const auto first = static_cast<std::size_t>(
-        std::find_if(tiny.begin(), tiny.end(), [](double p) { return p > 0; }) - tiny.begin());
-    if (first < tiny.size()) tiny[first] = 0x1p-1010;
-    const std::optional<GradientPairs> pairs = pairs_of(contract, head, judged);
-    if (!pairs) continue;
-    INFO(one.name);
-    const oracle::Problem& problem = judged.owned.problem;
-    const oracle::BackwardHead arrays(problem, head.keys.data(), head.head_dim, head.values.data(),
-                                      head.value_dim);
-    const oracle::GradientShape shape(contract, problem, 0, 0);
-    const oracle::ValueSums sums(problem, arrays);
-    CHECK(pairs->k == head.keys);
-    CHECK(pairs->v == head.values);
-    CHECK(pairs->largest_key == largest_of(head.keys));
-    CHECK(pairs->largest_upstream == largest_of(head.dout));
-    double largest_query = 0;
-    for (const auto& row : judged.gradients) {
-      largest_query = std::max(largest_query, largest_of(row.q));
-    }
-    CHECK(pairs->largest_query == largest_query);
-    for (std::int64_t j = 0; j < problem.keys; ++j) {
-      const auto key = static_cast<std::size_t>(j);
-      double sum = 0, size = 0;
-      for (std::int64_t c = 0; c < head.value_dim; ++c) {
-        sum += head.values[static_cast<std::size_t>(j * head.value_dim + c)];
-        size += std::fabs(head.values[static_cast<std::size_t>(j * head.value_dim + c)]);
-      }
-      CHECK(pairs->value_sum[key] == sum);
-      CHECK(pairs->value_abs_sum[key] == size);
-      CHECK(std::fabs(std::expm1(pairs->key[key].budget_query) - shape.relative_query()[j]) <=
-            0x1p-40 * shape.relative_query()[j]);
-    }
-    for (std::size_t r = 0; r < judged.truth.size(); ++r) {
-      const oracle::RowTruth& truth = judged.truth[r];
-      const oracle::RowGradients& gradients = judged.gradients[r];
-      oracle::RowGradientBound bound;
-      oracle::RowGradientParts parts(shape, sums);
-      bound_row_backward(contract, problem, judged.given, arrays, truth, gradients, bound, nullptr,
-                         nullptr, &parts);
-      const oracle::HeadPairs& of = pairs->heads[r / static_cast<std::size_t>(head.queries)];
-      const oracle::RowOfHead& row = of.rows[r % static_cast<std::size_t>(head.queries)];
-      CHECK(row.D == gradients.D);
-      CHECK(row.dlse == gradients.dlse);
-      if (truth.empty() || !parts.bounded) continue;
-      // D of ones: the sum of what the row puts out, from the given out where there is one.
-      double D = 0, size = 0, radius = 0;
-      for (std::size_t c = 0; c < static_cast<std::size_t>(head.value_dim); ++c) {
-        const std::size_t place = r * static_cast<std::size_t>(head.value_dim) + c;
-        const double out = isolated ? head.given_out[place] : truth.out[c].hi;
-        D += out;
-        size += std::fabs(out);
-        if (!isolated) radius += std::fabs(truth.out[c].lo) + truth.out[c].radius;
-      }
-      radius += 0x1p-53 * static_cast<double>(head.value_dim + 1) * size;
-      CHECK(std::fabs(row.ones.D - D) <= 0x1p-50 * size);
-      CHECK(row.ones.D_radius >= radius * (1 - 0x1p-40));
-      CHECK(row.ones.D_radius <= radius * (1 + 0x1p-40));
-      // ED of it knows how far products with ones may be off.
-      double product = 0;
-      for (const std::int64_t n : parts.index) {
-        const auto key = static_cast<std::size_t>(truth.keys.first + n);
-        product = std::max(product, pairs->value_abs_sum[key]);
-      }
-      CHECK(row.ones.delta_error >=
-            row.ones.D_radius + 0x1p-53 * static_cast<double>(head.value_dim + 1) * product);
-      for (std::size_t n = 0; n < parts.index.size(); ++n) {
-        const auto place = static_cast<std::size_t>(parts.index[n]);
-        const std::size_t cell =
-            r % static_cast<std::size_t>(head.queries) * static_cast<std::size_t>(problem.keys) +
-            static_cast<std::size_t>(truth.keys.first) + place;
-        const oracle::PairOfHead& pair = of.pairs[cell];
-        const double p = isolated ? gradients.p[place] : truth.p[place];
-        CHECK(pair.p == std::max(p, 0x1p-980));
-        // The difference to a smaller probability is an error.
-        const double lost = p < 0x1p-980 ? 0x1p-980 : 0;
-        CHECK(pair.dp == gradients.dp[place]);
-        CHECK(within(pair.abs_dp, gradients.abs_dp[place]));
-        CHECK(within(pair.in_ds, (parts.grown[n] + lost) / pair.p));
-        CHECK(within(pair.in_query, (parts.grown_query[n] + lost) / pair.p));
-        CHECK(within(pair.in_value, (parts.grown_value[n] + lost) / pair.p));
-      }
     }
   }
 }

@@ -122,3 +122,21 @@ TEST_CASE("a sum of dsinks or dbias that may overflow on the way has no bound") 
   CHECK(bias("fp16-ring2-lowp").unbounded == 1);
   CHECK(bias("fp32-ring2").failed == 1);
 }
+
+TEST_CASE("every gradient of every batch and head is judged once, what is not selected is not") {
+  CaseBuilder builder = random_case(DType::f32, {.batches = 2, .heads = 4, .kv_heads = 2});
+  add_upstream(builder, DType::f32);
+  answer_gradients(builder, DType::f32);
+  const Report report = judge(builder, "fp32");
+  CHECK(report.verdict == Verdict::pass);
+  CHECK(report.find(AnswerKind::dq)->tally.elements == 2 * 4 * 7 * 4);
+  CHECK(report.find(AnswerKind::dk)->tally.elements == 2 * 2 * 9 * 4);
+  CHECK(report.find(AnswerKind::dv)->tally.elements == 2 * 2 * 9 * 3);
+  CHECK(report.keys_judged == 2 * 2 * 9);
+  CheckOptions of_queries;
+  of_queries.only = {AnswerKind::dq};
+  const Report queries = judge(builder, "fp32", of_queries);
+  CHECK(queries.find(AnswerKind::dq)->tally.elements == 2 * 4 * 7 * 4);
+  CHECK(queries.find(AnswerKind::dk) == nullptr);
+  CHECK(queries.keys_judged == 0);
+}

@@ -132,6 +132,24 @@ TEST_CASE("dot products in parts stay inside the radius of products at the edge 
   std::printf("dot products in parts: largest error %.3f of the radius\n", largest);
 }
 
+TEST_CASE("a query that leaves a rest nearly everywhere is not cut") {
+  std::mt19937_64 random(22);
+  for (int n = 0; n < 12; ++n) {
+    Shape shape = one_row(40, 32);
+    shape.q_type = shape.kv_type = DType::f32;
+    Values q, k;
+    for (std::int64_t t = 0; t < shape.head_dim; ++t) {
+      q.push_back(full(random, t == 0 ? 0 : -20, false));
+    }
+    for (std::int64_t t = 0; t < shape.head_dim * shape.keys; ++t) {
+      k.push_back(full(random, 0, false));
+    }
+    const Values v(static_cast<std::size_t>(shape.keys * shape.value_dim), 1.0);
+    const OwnedProblem owned = problem_of(shape, q, k, v);
+    CHECK(share(owned.problem, row_of(owned.problem)) <= 1);
+  }
+}
+
 TEST_CASE("products that underflow are not taken for exact") {
   Shape shape = one_row(2, 2);
   shape.scale = 0x1p1000;
