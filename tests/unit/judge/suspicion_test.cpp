@@ -161,7 +161,7 @@ TEST_CASE("outputs that are nearly one number are rounded alike, and not suspect
 }
 
 TEST_CASE("outputs at ties are not asked: errors of one sign decide which way they go") {
-  // All weights are a half. Means of 1 and 1 + 2^-7, and of 1 + 2^-7 and 1 + 2^-6, are ties: to even
+  // All weights are a half. Means of 1 and 1 + 2^-7, of 1 + 2^-7 and 1 + 2^-6 are ties: to even
   // one goes down and the other up, and a quotient that is a little too small takes both down.
   CaseBuilder builder = random_case(
       DType::bf16, {.heads = 1, .queries = 256, .keys = 2, .head_dim = 16, .value_dim = 4});
