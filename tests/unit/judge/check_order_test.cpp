@@ -25,7 +25,7 @@ TEST_CASE("a wrong row is named, wherever in a chunk or a block of rows it lies"
   for (const std::int64_t row : {0, 5, 15, 16, 31, 32, 40, 69, 70, 71, 130, 209}) {
     CaseBuilder wrong = right;
     set_value(wrong, "out", 2 * row + 1, 50);
-    const TensorTally& tally = judge(wrong, "fp32").find(AnswerKind::out)->tally;
+    const TensorTally tally = judge(wrong, "fp32").find(AnswerKind::out)->tally;
     INFO("row " << row);
     CHECK(tally.failed == 1);
     CHECK(tally.worst_element->row.h == row / kQueries);
