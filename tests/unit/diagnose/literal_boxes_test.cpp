@@ -94,7 +94,10 @@ void vary(std::uint64_t seed, const Head& head, GradientPairs& pairs) {
 }
 
 /// Forms that the lists make of fitted factors, or of cases with other features.
-std::vector<GradientMutant> more_forms(bool exact) {
+std::vector<GradientMutant> more_forms(bool exact, std::int64_t keys) {
+  const auto another = [keys](std::int64_t i, std::int64_t j) {
+    return std::min((i + j) % 3, keys) - 1;
+  };
   std::vector<GradientMutant> all(6);
   all[0].rule.factor_q = all[0].rule.factor_k = all[0].rule.factor_v = 1.01;
   if (!exact) {  // else the numbers that are spread are no better known than the bounds
@@ -104,8 +107,8 @@ std::vector<GradientMutant> more_forms(bool exact) {
   }
   all[1].rule.derivative_in_bias = true;
   all[2].rule.without_p_sink = all[2].rule.negative_D = true;
-  all[3].rule.v_row = [](std::int64_t i, std::int64_t j) { return (i + j) % 3 - 1; };
-  all[4].rule.k_row = [](std::int64_t i, std::int64_t j) { return (i + j) % 3 - 1; };
+  all[3].rule.v_row = another;
+  all[4].rule.k_row = another;
   all[5].rule.factor_q = all[5].rule.factor_k = all[5].rule.factor_v = -7;
   all[5].rule.factor_bias = all[5].rule.factor_sinks = -7;
   return all;
@@ -203,7 +206,9 @@ TEST_CASE("the boxes of mistakes are the document's (32a), read literally") {
       std::vector<GradientMutant> forms = oracle::gradient_classes({input, contract, kRanks, {}});
       std::shuffle(forms.begin(), forms.end(), random);
       forms.resize(std::min<std::size_t>(forms.size(), 40));
-      for (GradientMutant& more : more_forms(one.gross_only)) forms.push_back(std::move(more));
+      for (GradientMutant& more : more_forms(one.gross_only, pairs->keys)) {
+        forms.push_back(std::move(more));
+      }
       forms.emplace_back();
       for (const GradientMutant& form : forms) {
         const std::int64_t before = all.wrong;
