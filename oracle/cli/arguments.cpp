@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 
@@ -70,11 +71,12 @@ double seconds(const std::string& text) {
 CLI::Validator plain_number(const char* what, bool whole) {
   return {[what, whole](std::string& text) {
             double number = 0;
-            const char* end = text.data() + text.size();
-            const auto [stop, error] = std::from_chars(text.data(), end, number);
-            const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
-            const bool right = error == std::errc() && stop == end && std::isfinite(number) &&
-                               (whole ? digits : number > 0);
+            std::uint64_t digits = 0;
+            const char *begin = text.data(), *end = begin + text.size();
+            const auto [stop, error] =
+                whole ? std::from_chars(begin, end, digits) : std::from_chars(begin, end, number);
+            const bool right = error == std::errc() && stop == end &&
+                               (whole || (std::isfinite(number) && number > 0));
             return right ? std::string() : "\"" + text + "\" is no " + what;
           },
           "", what};

@@ -82,12 +82,14 @@ void require_output(const std::string& path, const CaseArguments& from) {
 
 void write_output(const std::string& path, const std::string& text) {
   const std::string target = target_of(path), temporary = temporary_of(target);
+  errno = 0;
   std::ofstream file(temporary, std::ios::binary);
   file << text;
   file.close();
   if (file && std::rename(temporary.c_str(), target.c_str()) == 0) return;
+  const std::string reason = std::generic_category().message(errno);
   std::remove(temporary.c_str());
-  throw BadInput(path + ": cannot be written");
+  throw BadInput(path + ": cannot be written (" + reason + ")");
 }
 
 }  // namespace ringproof::oracle::cli

@@ -27,7 +27,7 @@ TEST_CASE("gen refuses a suite it does not know, and needs a folder") {
   const Run threads = run_ringproof("gen quick --threads 0 -o /no/such");
   CHECK(threads.code == 2);
   CHECK(contains(threads.err, "--threads: Value 0 not in range 1 to 1024 (usage"));
-  for (const char* seed : {"-1", "1.5", "0x1", ""}) {
+  for (const char* seed : {"-1", "1.5", "0x1", "", "18446744073709551616"}) {
     const Run other = run_ringproof("gen quick -o /no/such --seed '" + std::string(seed) + "'");
     CHECK(other.code == 2);
     CHECK(contains(other.err, "is no seed (0, 1, 2, ...)"));
