@@ -208,6 +208,9 @@ Comparison read_comparison(const json& object, AnswerKind tensor, const std::str
   return comparison;
 }
 
+/// Elements of a tensor that is drawn for a rule.
+constexpr double kMostDrawn = 0x1p28;
+
 RuleInputs read_inputs(const json& object, const std::string& origin) {
   ObjectReader reader(object, origin);
   using Distribution = RuleInputs::Distribution;
@@ -228,6 +231,10 @@ RuleInputs read_inputs(const json& object, const std::string& origin) {
   recipe.queries = reader.integer("queries", recipe.keys);
   recipe.head_dim = reader.integer("head_dim", 64);
   recipe.value_dim = reader.integer("value_dim", recipe.head_dim);
+  const double rows = static_cast<double>(std::max(recipe.keys, recipe.queries));
+  const double heads = static_cast<double>(recipe.batches) * static_cast<double>(recipe.heads);
+  const double width = static_cast<double>(std::max(recipe.head_dim, recipe.value_dim));
+  if (rows * heads * width > kMostDrawn) reader.refuse("a tensor of more than 2^28 elements");
   recipe.gradients = false;
   if (!parse_dtype(reader.text("dtype", "BF16"), recipe.dtype) || !is_float(recipe.dtype)) {
     reader.refuse("dtype is no float type");

@@ -195,6 +195,10 @@ TEST_CASE("inputs and the source of a rule are refused by place and reason") {
   for (const Refused& one : {
            Refused{R"({"inputs": {"keys": 0}})", "inputs",
                    "keys is 0, but an integer from 1 to 65536 is needed"},
+           {R"({"inputs": {"keys": 65536, "queries": 65536, "batches": 65536, "heads": 65536}})",
+            "inputs", "a tensor of more than 2^28 elements"},
+           {R"({"inputs": {"keys": 4, "queries": 65536, "head_dim": 8192}})", "inputs",
+            "a tensor of more than 2^28 elements"},
            {R"({"inputs": {"dtype": "I32"}})", "inputs", "dtype is no float type"},
            {R"({"inputs": {"factor": 0}})", "inputs", "factor is 0, but more than 0 is needed"},
            {R"({"inputs": {"causal": "left"}})", "inputs",
