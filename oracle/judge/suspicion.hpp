@@ -17,7 +17,7 @@ namespace ringproof::oracle {
 /// What stays the same for all rows.
 struct SuspicionRules {
   Contract contract, exact_casts;
-  double lambda = 0;  // (38), for every judged element and the aggregate tests
+  double lambda = 0;                 // (38), for every judged element and the aggregate tests
   std::optional<Repeats> queries{};  // absent: no row of q occurs twice
 
   /// `elements` of out, and so many aggregate tests of out and gradients.
