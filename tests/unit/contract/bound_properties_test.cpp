@@ -226,8 +226,7 @@ TEST_CASE("what pads a row has no weight, however little is known of its keys") 
     const auto fixture = test::random_row(seed);
     const RowBound bound = fixture.bound(contract);
     if (!bound.not_applicable.empty()) continue;
-    const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
-                                             fixture.values.data(), fixture.problem.value_dim);
+    const auto literal = test::literal_bound(contract, fixture);
     if (literal.largest_budget < 1) continue;
     CAPTURE(seed);
     for (std::size_t c = 0; c < bound.out.size(); ++c, ++compared) {

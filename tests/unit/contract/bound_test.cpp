@@ -105,8 +105,7 @@ TEST_CASE("the bound is the document's, read literally, for every preset and var
       CAPTURE(name, seed);
       const RowBound bound = fixture.bound(contract);
       if (!bound.not_applicable.empty()) continue;
-      const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
-                                               fixture.values.data(), fixture.problem.value_dim);
+      const auto literal = test::literal_bound(contract, fixture);
       for (std::size_t c = 0; c < bound.out.size(); ++c) {
         CAPTURE(c);
         check_agrees(bound.out[c], literal.out[c], literal.largest_budget);
@@ -147,8 +146,7 @@ TEST_CASE("partials that lose much to underflow are bounded as the document says
     const auto fixture = test::random_row(seed);
     const RowBound bound = fixture.bound(contract);
     if (!bound.not_applicable.empty()) continue;
-    const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
-                                             fixture.values.data(), fixture.problem.value_dim);
+    const auto literal = test::literal_bound(contract, fixture);
     CAPTURE(seed);
     for (std::size_t c = 0; c < bound.out.size(); ++c) {
       check_agrees(bound.out[c], literal.out[c], literal.largest_budget, 0x1p-24L);
@@ -168,8 +166,7 @@ TEST_CASE("keys whose weight squared is no number still lose what (20c) says") {
                     R"("softmax":{"exp_eta":0},"pv":{"eta":0},"l":{"eta":0}})",
                     Spec{});
   const RowBound bound = fixture.bound(contract);
-  const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
-                                           fixture.values.data(), fixture.problem.value_dim);
+  const auto literal = test::literal_bound(contract, fixture);
   CHECK(literal.out[0] > 0x1p-1000L);
   check_agrees(bound.out[0], literal.out[0], literal.largest_budget);
 }
@@ -189,8 +186,7 @@ TEST_CASE("a key below the maximum whose score is less known may hold the larges
     fixture.finish();
     const RowBound bound = fixture.bound(contract);
     REQUIRE(bound.not_applicable.empty());
-    const auto literal = test::literal_bound(contract, fixture.problem, fixture.row,
-                                             fixture.values.data(), fixture.problem.value_dim);
+    const auto literal = test::literal_bound(contract, fixture);
     CAPTURE(n);
     CHECK(literal.largest_budget < 0.5L);
     check_agrees(bound.out[0], literal.out[0], literal.largest_budget, 0x1p-24L);

@@ -351,9 +351,8 @@ void Literal::run() {
 
 namespace ringproof::test {
 
-LiteralBound literal_bound(const oracle::Contract& contract, const oracle::Problem& problem,
-                           const oracle::RowTruth& row, const double* values, std::int64_t stride) {
-  literal::Literal literal(contract, problem, row, values, stride);
+LiteralBound literal_bound(const oracle::Contract& contract, const RowFixture& f) {
+  literal::Literal literal(contract, f.problem, f.row, f.values.data(), f.problem.value_dim);
   literal.run();
   return literal.result;
 }

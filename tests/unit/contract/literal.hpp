@@ -5,9 +5,8 @@
 
 #include <vector>
 
-#include "oracle/case/problem.hpp"
 #include "oracle/contract/contract.hpp"
-#include "oracle/truth/truth.hpp"
+#include "tests/unit/contract/row_fixture.hpp"
 
 namespace ringproof::test {
 
@@ -17,7 +16,6 @@ struct LiteralBound {
   long double largest_budget = 0;  // of any C, A, B: beyond 1 the product may round up to e^x
 };
 
-LiteralBound literal_bound(const oracle::Contract&, const oracle::Problem&, const oracle::RowTruth&,
-                           const double* values, std::int64_t stride);
+LiteralBound literal_bound(const oracle::Contract&, const RowFixture&);
 
 }  // namespace ringproof::test
