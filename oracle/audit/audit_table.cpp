@@ -45,6 +45,12 @@ std::string not_computed(const RuleFinding& finding) {
   return words;
 }
 
+/// ": ratio R", and what is not computed where that leaves it open.
+std::string ratio_in_words(const RuleFinding& finding) {
+  const std::string ratio = ": ratio " + number(finding.ratio);
+  return finding.open() ? ratio + ", " + not_computed(finding) + " not computed" : ratio;
+}
+
 /// "ID", or "ID n/m" where some forms alone are meant.
 std::string some_of(const std::string& id, int some, int forms) {
   return some == forms ? id : id + " " + std::to_string(some) + "/" + std::to_string(forms);
@@ -118,9 +124,7 @@ std::string to_text(const AuditReport& report) {
     const char* verdict = finding.open()       ? "leaves open "
                           : finding.accepted() ? "accepts "
                                                : "refuses ";
-    text += std::string("  ") + verdict + finding.words + ": ratio " + number(finding.ratio);
-    if (finding.open()) text += ", " + not_computed(finding) + " not computed";
-    text += "\n";
+    text += std::string("  ") + verdict + finding.words + ratio_in_words(finding) + "\n";
   };
   line(report.exact);
   for (const RuleFinding& finding : report.made_up) line(finding);
@@ -132,9 +136,7 @@ std::string to_text(const AuditReport& report) {
   }
   for (const RuleFinding& finding : report.findings) {
     if (finding.refused()) continue;
-    text += "    " + finding.id + ": " + finding.words + ": ratio " + number(finding.ratio);
-    if (finding.open()) text += ", " + not_computed(finding) + " not computed";
-    text += "\n";
+    text += "    " + finding.id + ": " + finding.words + ratio_in_words(finding) + "\n";
   }
   return text;
 }

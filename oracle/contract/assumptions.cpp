@@ -40,11 +40,7 @@ double largest_product_sum(const RowBudget& row, const Problem& problem, const R
 /// The products of q and k as they are summed, before the scale or behind it.
 bool products_fit(const RowBudget& row, const Problem& problem, const RowTruth& truth,
                   double omega) {
-  const Contract& c = *row.contract;
-  const double budget = gamma(c.score.acc, Terms::contiguous(problem.head_dim)) +
-                        2 * hat(c.inputs.load_u) + hat(c.score.scale_const_u) +
-                        c.score.scale_roundings * row.softmax_hat + sum_of_hats(c.score.store);
-  const double sum = largest_product_sum(row, problem, truth) * std::exp(budget);
+  const double sum = largest_product_sum(row, problem, truth) * row.product_growth;
   return sum * std::max(1.0, scale_of(problem)) <= omega;
 }
 

@@ -66,10 +66,9 @@ void bound_queries(const BackwardHead& head, const Problem& problem, const RowTr
 
 /// p t, stored or added up where the bias is broadcast.
 void bound_bias(const Contract& c, const Problem& problem, const GradientBudget& budget,
-                const BackwardScratch& s, RowGradientBound& bound) {
+                double largest, const BackwardScratch& s, RowGradientBound& bound) {
   const GradientSum sum = bias_gradient_sum(c, problem);
   const double after = sum.budget + sum_of_hats(c.backward.grad_store);
-  const double largest = largest_gradient_sum(c);
   for (std::size_t k = 0; k < static_cast<std::size_t>(s.row.keys.visible); ++k) {
     const double value = s.exact.p[k] * (std::fabs(s.keys.dp[k] - budget.delta) + budget.dp_radius +
                                          budget.delta_radius);
@@ -247,7 +246,7 @@ void bound_row_backward(const Contract& contract, const Problem& problem, const 
         sink_gradient_error(sink_parts(contract, problem, budget, s),
                             std::fabs(budget.delta) + gradients.D_radius, budget.delta_error);
   }
-  if (problem.bias) bound_bias(contract, problem, budget, s, bound);
+  if (problem.bias) bound_bias(contract, problem, budget, limits.sum, s, bound);
   inflate(bound, truth);
   if (magnitudes != nullptr) fill_magnitudes(head, truth, gradients, budget, s, *magnitudes);
   if (sums != nullptr) {

@@ -202,6 +202,7 @@ void row_budget(const Contract& c, const Problem& problem, const RowTruth& row, 
 
   ScoreBudget score;
   dot_budget(c, problem, constant_is_temperature(keys), score);
+  b.product_growth = (1 + score.dot) * score.grow * std::exp(hat(c.score.scale_const_u));
   after_dot_budget(c, problem, score);
   score_errors(score, row.score_radius, keys);
   if (keys.has_sink) {

@@ -20,6 +20,7 @@ struct RowBudget {
   double rescales = 0;        // n_al without the R-1 of a merge
   double sum_rescales = 0;    // n_rs
   double cast_max = 0;        // max cast_j
+  double product_growth = 1;  // of q.k while it is summed, scaled and stored, (4)
   double softmax_hat = 0;     // hat(u_sm)
   double exp_hat = 0;         // hat(eps_e)
   double lower = 0;           // M-

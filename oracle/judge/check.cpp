@@ -208,8 +208,10 @@ class CaseCheck {
     }
     aggregates += static_cast<double>(report.gradients.size());
     suspicion_.emplace(contract_, elements, aggregates);
-    suspicion_->queries.emplace(input_.problem.q);
-    if (report.not_evaluated.empty()) forward_.suspicion = &*suspicion_;
+    if (report.not_evaluated.empty()) {
+      suspicion_->queries.emplace(input_.problem.q);
+      forward_.suspicion = &*suspicion_;
+    }
     report_.probabilistic = std::move(report);
   }
 
